@@ -1,0 +1,34 @@
+# Each target does its own set-up: python3, make and a package index are all that a machine needs.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint types unit format clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: setup
+	@$(BIN)/python -P -m harness.demo
+
+test: lint types unit
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+unit: setup
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov

@@ -1,0 +1,65 @@
+"""Everything that a verdict may rest on: the trace, and what the servers' databases held before and after.
+
+Refuses to know how any of it was gathered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.trace import Trace
+from proxy.spans import JSON
+
+Row = Mapping[str, JSON]
+"""Column name to value; BLOB values as {"$blob": base64}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """One database at one moment: its CREATE statements, and of each table the rows by rowid."""
+
+    schema: tuple[str, ...]
+    tables: Mapping[str, Mapping[int, Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """One changed row as the server's own journal tells it. `request_id` is JSON text; order is the journal's."""
+
+    connection: str | None
+    request_id: str | None
+    table: str
+    rowid: int
+    op: str
+    before: Row | None
+    after: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A server's database before and after the trial, and its journal.
+
+    `journal` is None when the server keeps none: then a change is put to the calls open between two dumps.
+    """
+
+    before: Dump
+    after: Dump
+    journal: tuple[JournalRow, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the assertions of one trial see.
+
+    `completed` is true when the trial's status is completed. `servers` are the ids that the scenario names;
+    `initialised` those that were negotiated with through us. `recorded` is true for a trace that we did not see being
+    made. `user_message` is the task. `expected` is the scenario's open map of that name.
+    """
+
+    trace: Trace
+    completed: bool
+    servers: tuple[str, ...] = ()
+    initialised: frozenset[str] = frozenset()
+    recorded: bool = False
+    state: Mapping[str, ServerState] = field(default_factory=dict)
+    expected: Mapping[str, JSON] = field(default_factory=dict)
+    user_message: str = ""

@@ -1,0 +1,1 @@
+"""A run folder as text, JSON and JUnit."""

@@ -1,0 +1,43 @@
+"""Verdicts: what one assertion found, and how findings and a trial's status become a verdict.
+
+Refuses to know the assertions themselves.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Result = Literal["pass", "fail", "not_run", "error"]
+"""Order from worst: error, fail, not_run, pass. Anything but pass fails the gate."""
+
+Status = Literal["completed", "agent_timeout", "agent_crash", "limit", "infra_error", "harness_error", "cancelled"]
+"""How a trial ended, exactly one."""
+
+Rests = Literal["wire", "state", "reported", "none"]
+"""What a finding rests on, the weakest part it used: calls or events seen by us, a database, the target's word, nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one assertion found. `reason` names the call, row and column, or the part of the evidence that is missing.
+
+    `id` is the assertion's type, or its own `id` where it has one. `attempted`, `blocked` and `executed` count calls
+    where the assertion is about calls.
+    """
+
+    id: str
+    result: Result
+    reason: str
+    rests: Rests = "none"
+    attempted: int | None = None
+    blocked: int | None = None
+    executed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict of one trial: the worst of its findings, or what its status makes of it."""
+
+    result: Result
+    status: Status
+    reason: str
+    findings: tuple[Finding, ...] = ()

@@ -1,0 +1,99 @@
+"""Names of the span attributes, in one place with the version of the conventions they follow.
+
+Refuses to know how a span is built, written or read.
+"""
+
+SEMCONV = "OpenTelemetry GenAI and MCP semantic conventions 0.1.0"
+"""The conventions that the names without the `wiretrap.` prefix come from."""
+
+SCOPE = "wiretrap"
+"""Instrumentation scope of every span of ours; a reader ignores spans of any other scope."""
+
+# From the conventions.
+METHOD = "mcp.method.name"
+PROTOCOL_VERSION = "mcp.protocol.version"
+SESSION_ID = "mcp.session.id"
+RESOURCE_URI = "mcp.resource.uri"
+REQUEST_ID = "jsonrpc.request.id"
+OPERATION = "gen_ai.operation.name"
+TOOL_NAME = "gen_ai.tool.name"
+TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
+TOOL_RESULT = "gen_ai.tool.call.result"
+PROMPT_NAME = "gen_ai.prompt.name"
+AGENT_NAME = "gen_ai.agent.name"
+INPUT_MESSAGES = "gen_ai.input.messages"
+OUTPUT_MESSAGES = "gen_ai.output.messages"
+NETWORK_TRANSPORT = "network.transport"
+ERROR_TYPE = "error.type"
+STATUS_CODE = "rpc.response.status_code"
+
+# Whose span it is.
+RUN_ID = "wiretrap.run.id"
+SCENARIO_ID = "wiretrap.scenario.id"
+TRIAL = "wiretrap.trial"
+AGENT_ID = "wiretrap.agent.id"
+CONNECTION = "wiretrap.connection"
+SERVER_ID = "wiretrap.server.id"
+SERVER_TRUST = "wiretrap.server.trust"
+TRANSPORT = "wiretrap.transport"
+
+# What it is. Stands on every span of ours.
+SPAN_KIND = "wiretrap.span"
+"""request, decision, notification, malformed, connection_opened, connection_closed, agent_run or event."""
+
+# What crossed the wire.
+TOOL_CANONICAL = "wiretrap.tool.canonical"
+DIRECTION = "wiretrap.direction"
+SEQ = "wiretrap.seq"
+RESULT_SEQ = "wiretrap.result.seq"
+MONO = "wiretrap.mono"
+RESULT_MONO = "wiretrap.result.mono"
+OUTCOME = "wiretrap.outcome"
+DECISION = "wiretrap.decision"
+DECISION_RULE = "wiretrap.decision.rule"
+DECISION_REASON = "wiretrap.decision.reason"
+DECISION_ENFORCED = "wiretrap.decision.enforced"
+ID_REUSED = "wiretrap.id_reused"
+CANCELLED = "wiretrap.cancelled"
+REFUSED_BY_US = "wiretrap.refused"
+"""true where the answer that the peer got is the proxy's own, so that no one blames the server."""
+MALFORMED = "wiretrap.malformed"
+"""Why a frame is not one strict JSON-RPC message, in words; with no policy in force the frame went on all the same."""
+TOOLS = "wiretrap.tools"
+"""JSON text: a list of {name, digest} for each tool of a tools/list answer, as the client saw it."""
+SERVER_INFO = "wiretrap.server.info"
+CLIENT_INFO = "wiretrap.client.info"
+REDACTIONS = "wiretrap.redactions"
+
+# Payloads: the exact text, and of each its size in bytes, digest, and whether the text was cut.
+PARAMS = "wiretrap.params"
+RESULT = "wiretrap.result"
+"""The text of a result that is not a tool's, or of the error object, whichever answered."""
+REQUEST = "wiretrap.request"
+
+# The end of a connection.
+CLOSE_REASON = "wiretrap.close.reason"
+SPANS_RECORDED = "wiretrap.spans.recorded"
+SPANS_DROPPED = "wiretrap.spans.dropped"
+
+# What the harness writes itself.
+EVENT_TYPE = "wiretrap.event.type"
+EVENT_FIELDS = "wiretrap.event.fields"
+"""JSON text: the fields of an event that the harness made, beside its type."""
+REPORTED = "wiretrap.reported"
+"""true where the fact is the target's own word and nobody saw it."""
+
+
+def payload_bytes(payload: str) -> str:
+    """Name of the attribute that holds a payload's size in bytes; `payload` is arguments, result, params or request."""
+    return f"wiretrap.{payload}.bytes"
+
+
+def payload_sha256(payload: str) -> str:
+    """Name of the attribute that holds the SHA-256, in hex, of a payload's recorded text."""
+    return f"wiretrap.{payload}.sha256"
+
+
+def payload_truncated(payload: str) -> str:
+    """Name of the attribute that is true when the recorded text of a payload was cut."""
+    return f"wiretrap.{payload}.truncated"

@@ -13,7 +13,7 @@ Status = Literal["completed", "agent_timeout", "agent_crash", "limit", "infra_er
 """How a trial ended, exactly one."""
 
 Rests = Literal["wire", "state", "reported", "none"]
-"""What a finding rests on, the weakest part it used: calls or events seen by us, a database, the target's word, nothing."""
+"""What a finding rests on, from the weakest part it used: seen by us, a database, the target's word, nothing."""
 
 
 @dataclass(frozen=True, slots=True)

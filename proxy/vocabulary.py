@@ -39,9 +39,11 @@ TRANSPORT = "wiretrap.transport"
 
 # What it is. Stands on every span of ours.
 SPAN_KIND = "wiretrap.span"
-"""request, decision, notification, malformed, connection_opened, connection_closed, agent_run or event."""
+"""request, decision, notification, malformed, unmatched, connection_opened, connection_closed, agent_run or event."""
 
 # What crossed the wire.
+ID_TEXT = "wiretrap.request.id"
+"""The request's id as its JSON text crossed the wire, so that 1 and "1" stay two ids."""
 TOOL_CANONICAL = "wiretrap.tool.canonical"
 DIRECTION = "wiretrap.direction"
 SEQ = "wiretrap.seq"
@@ -59,8 +61,6 @@ REFUSED_BY_US = "wiretrap.refused"
 """true where the answer that the peer got is the proxy's own, so that no one blames the server."""
 MALFORMED = "wiretrap.malformed"
 """Why a frame is not one strict JSON-RPC message, in words; with no policy in force the frame went on all the same."""
-TOOLS = "wiretrap.tools"
-"""JSON text: a list of {name, digest} for each tool of a tools/list answer, as the client saw it."""
 SERVER_INFO = "wiretrap.server.info"
 CLIENT_INFO = "wiretrap.client.info"
 REDACTIONS = "wiretrap.redactions"

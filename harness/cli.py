@@ -1,0 +1,52 @@
+"""The `wiretrap` command. It chooses the subcommand before it imports it, since a proxy must start fast."""
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+
+COMMANDS = {
+    "run": "run scenarios, judge them, and write a run folder",
+    "trace": "show the spans of a run as a trace",
+    "validate": "check scenarios and policies without running them",
+}
+"""Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
+
+USAGE = """\
+Usage: wiretrap COMMAND [ARG]...
+
+  Find out what an AI agent really did: watch the MCP wire, enforce a policy,
+  and judge the agent by what crossed the wire and what the databases hold.
+
+Options:
+  --version  Show the version and exit.
+  --help     Show this message and exit.
+
+Commands:
+"""
+
+
+def usage() -> str:
+    """The text of `wiretrap --help`."""
+    lines = {"proxy": "put the proxy in front of an MCP server", **COMMANDS}
+    return USAGE + "".join(f"  {name:<10}{text}\n" for name, text in sorted(lines.items()))
+
+
+def main() -> None:
+    """Run the subcommand that the first argument names; exit 2 when it names none."""
+    arguments = sys.argv[1:]
+    match arguments[:1]:
+        case ["proxy"]:
+            import_module("proxy.cli").main(arguments[1:])
+        case ["--version"]:
+            sys.stdout.write(f"wiretrap {version('wiretrap')}\n")
+        case ["--help" | "-h"]:
+            sys.stdout.write(usage())
+        case [name] if name in COMMANDS:
+            command = import_module(f"harness.commands.{name}").command
+            command.main(arguments[1:], prog_name=f"wiretrap {name}")
+        case []:
+            sys.stderr.write(usage())
+            sys.exit(2)
+        case [name]:
+            sys.stderr.write(f"wiretrap: there is no command {name!r}; `wiretrap --help` lists them\n")
+            sys.exit(2)

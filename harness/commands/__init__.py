@@ -1,0 +1,1 @@
+"""The subcommands of `wiretrap`, one module each, imported only when named."""

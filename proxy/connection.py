@@ -231,7 +231,7 @@ class Connection:
         return records, reply
 
     def unread(self, raw: bytes, why: str, now: Stamp, direction: str) -> list[str]:
-        """The lines of what no strict reader takes and goes on all the same: a decision where some reader sees a call."""
+        """The lines of what no strict reader takes and yet goes on: a decision where some reader sees a call."""
         seen = readings(raw) if direction == CLIENT_TO_SERVER else ()
         if direction == SERVER_TO_CLIENT or (self.policy is None and not any(one.method in JUDGED for one in seen)):
             return [self.malformed(raw.decode("utf-8", "surrogateescape"), why, now, direction)]

@@ -1,3 +1,4 @@
+import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -6,6 +7,7 @@ import pytest
 
 from servers.catalogue import FIXTURES
 from servers.database import DatabaseError, init_database, journal_path, open_database, transaction
+from servers.journal import Journal
 from tests.servers.wire import changes, made, rows
 
 
@@ -71,18 +73,32 @@ def test_a_writer_locks_the_database_and_the_journal_before_it_reads(tmp_path: P
     path = made(tmp_path, "ticketing")
     with closing(open_database(path, FIXTURES["ticketing"])) as first, transaction(first, writes=True):
         for file in (path, journal_path(path)):
-            with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as second:
-                with pytest.raises(sqlite3.OperationalError, match="locked"):
-                    second.execute("BEGIN IMMEDIATE")
+            with (
+                closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as second,
+                pytest.raises(sqlite3.OperationalError, match="locked"),
+            ):
+                second.execute("BEGIN IMMEDIATE")
 
 
-def test_the_database_is_committed_before_its_journal(tmp_path: Path) -> None:
-    """A crash between the two commits must leave a change without a journal row, never the other way round.
-
-    SQLite commits attached files in the order of its list, main first; the write-ahead log of the file whose commit
-    came last has the later time.
-    """
+def test_a_commit_that_breaks_between_the_files_leaves_a_change_without_a_row_never_a_row_without_a_change(
+    tmp_path: Path,
+) -> None:
     path = made(tmp_path, "ticketing")
     with closing(open_database(path, FIXTURES["ticketing"])) as connection:
-        order = [name for _, name, _ in connection.execute("PRAGMA database_list")]
-        assert [name for name in order if name != "temp"] == ["main", "journal"]
+        journal = Journal(connection, "wire-1")
+
+        def describe(request: int, letter: str) -> None:
+            with journal.call(request), transaction(connection, writes=True):
+                connection.execute("UPDATE tickets SET description = ? WHERE id = 1", (letter * 100_000,))
+
+        describe(1, "a")
+        # The next change takes 100 kB in the database's log and, with both states, 200 kB in the journal's.
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (270_000, hard))
+        try:
+            with pytest.raises(sqlite3.OperationalError):
+                describe(2, "b")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert rows(path, "SELECT substr(description, 1, 1) FROM tickets WHERE id = 1") == [("b",)]
+    assert [row[1] for row in changes(path)] == ["1"]

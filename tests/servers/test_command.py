@@ -7,7 +7,7 @@ import pytest
 
 from servers.catalogue import FIXTURES
 from servers.command import main
-from tests.servers.wire import made, rows
+from tests.servers.wire import changes, made, rows
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -89,23 +89,46 @@ def test_an_end_of_input_ends_the_server_without_a_word_and_leaves_no_log_file(t
     assert sorted(file.name for file in tmp_path.iterdir()) == ["crm.db", "crm.db.journal.db"]
 
 
-def test_an_interrupt_ends_the_server_at_once_while_its_input_is_open(tmp_path: Path) -> None:
-    path = made(tmp_path, "crm")
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "servers.crm", "--db", str(path)],
+def started(path: Path) -> subprocess.Popen[bytes]:
+    """A server that has answered `initialize`."""
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-m", f"servers.{path.stem}", "--db", str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        assert server.stderr is not None
-        server.stdin.write(
-            b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
-            b'"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
-        )
-        server.stdin.flush()
-        assert b'"id":1' in server.stdout.readline()
+        bufsize=0,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(
+        b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+        b'"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
+    )
+    assert b'"id":1' in server.stdout.readline()
+    return server
+
+
+def test_an_interrupt_ends_the_server_at_once_while_its_input_is_open(tmp_path: Path) -> None:
+    with started(made(tmp_path, "crm")) as server:
         server.send_signal(signal.SIGINT)
         assert server.wait(10) == -signal.SIGINT
+        assert server.stderr is not None
         assert server.stderr.read() == b""
+
+
+def test_a_server_that_nobody_reads_ends_without_a_traceback_and_its_change_is_whole(tmp_path: Path) -> None:
+    path = made(tmp_path, "ticketing")
+    with started(path) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdout.close()
+        server.stdin.write(
+            b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+            b'{"jsonrpc":"2.0","id":2,"method":"tools/call",'
+            b'"params":{"name":"delete_ticket","arguments":{"ticket_id":1}}}\n'
+        )
+        assert server.wait(10) == -signal.SIGPIPE
+        assert server.stderr is not None
+        assert server.stderr.read() == b""
+    assert rows(path, "SELECT id FROM tickets") == [(2,)]
+    assert [(row[1], row[4]) for row in changes(path)] == [("2", "delete")]

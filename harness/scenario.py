@@ -179,7 +179,12 @@ class _Reading:
     def file(self, name: str, path: FieldPath) -> Path | None:
         """The file that the field at `path` names, relative to the scenario's folder; None (and noted) when missing."""
         file = self.path.parent / name
-        if not file.is_file():
+        try:
+            there = file.is_file()
+        except OSError as error:
+            self.intake.wrong(path, f"{describe(name)} is no path: {error.strerror}")
+            return None
+        if not there:
             self.intake.wrong(path, f"there is no file {file}; paths are relative to the scenario's folder")
             return None
         self.files.append(file)

@@ -325,7 +325,9 @@ def test_whatever_stands_in_a_field_it_is_read_or_named(
     try:
         load_scenario(file)
     except ScenarioError as error:
-        assert all(problem.file == str(file) and problem.line == 1 for problem in error.problems)  # noqa: PT017
+        named = [problem for problem in error.problems if problem.file == str(file)]
+        assert named or path[:1] in (("servers",), ("policy",), ("agent",))
+        assert all(problem.line == 1 for problem in named)
 
 
 def test_scenarios_of_the_owasp_harness_load_unchanged() -> None:

@@ -83,11 +83,10 @@ class ToolCalled(_OneTool):
 
     def find(self, evidence: Evidence) -> Finding:
         """Passes on `min` to `max` calls that count; not_run where calls that are cut or not recorded could decide."""
-        candidates = [call for call in evidence.trace.tool_calls if is_certain(self.tool, call) != "no"]
-        fitting = [call for call in candidates if self._fits(call) != "no"]
-        certain = [call for call in fitting if self._fits(call) == "yes"]
+        judged = [(call, self._fits(call)) for call in evidence.trace.tool_calls]
+        certain = [call for call, fit in judged if fit == "yes"]
         counted = [call for call in certain if does_count(call, self.counts)]
-        unsure = [call for call in fitting if self._fits(call) == "unknown" and does_count(call, self.counts)]
+        unsure = [call for call, fit in judged if fit == "unknown" and does_count(call, self.counts)]
         low, high = len(counted), len(counted) + len(unsure)
         wanted = self._wanted
         if self.max is not None and low > self.max:
@@ -103,9 +102,11 @@ class ToolCalled(_OneTool):
                 return self.not_run(
                     f"{wanted} counted {low} of {self.min} times, and more may have happened: {doubted}"
                 )
-            near = [f"{describe(call)} was {outcome_words(call)}" for call in certain if call not in counted]
-            near += [f"{describe(call)} has other arguments" for call in candidates if call not in fitting]
-            tail = f": {listed(near)}" if near else ""
+            near = [call for call in certain if not does_count(call, self.counts)]
+            other = [call for call, fit in judged if fit == "no" and is_certain(self.tool, call) != "no"]
+            reasons = [f"{describe(call)} was {outcome_words(call)}" for call in near]
+            reasons += [f"{describe(call)} has other arguments" for call in other]
+            tail = f": {listed(reasons)}" if reasons else ""
             return self.found(evidence, "fail", f"{wanted} counted {low} times, {self.min} wanted{tail}", certain)
         if low < self.min or (self.max is not None and high > self.max):
             return self.not_run(
@@ -117,9 +118,10 @@ class ToolCalled(_OneTool):
         first = f", first {describe(counted[0])}" if counted else ""
         return self.found(evidence, "pass", f"{wanted} counted {low} times{first}", certain)
 
-    def _fits(self, call: ToolCall) -> Held:
-        named, held = is_certain(self.tool, call), holds(call, self.arguments)
-        if "no" in (named, held):
+    def _fits(self, call: ToolCall) -> Literal["yes", "no", "unknown"]:
+        named = is_certain(self.tool, call)
+        held: Held = "no" if named == "no" else holds(call, self.arguments)
+        if held == "no":
             return "no"
         return "yes" if named == held == "yes" else "unknown"
 
@@ -134,14 +136,14 @@ class ToolNotCalled(_OneTool):
         """Fails on a call that counts, blocked or not by default; not_run where absence is no evidence."""
         calls = evidence.trace.tool_calls
         named = [call for call in calls if is_meant(self.tool, call)]
-        fitting = [call for call in named if holds(call, self.arguments) == "yes"]
+        fitting = [call for call in named if holds(call, self.arguments) in ("yes", "either")]
         counted = [call for call in fitting if does_count(call, self.counts)]
         if counted:
             reasons = [f"{describe(call)} was {outcome_words(call)}" for call in counted]
             return self.found(evidence, "fail", listed(reasons), fitting)
         unsure = [call for call in named if holds(call, self.arguments) == "unknown" and does_count(call, self.counts)]
         if unsure:
-            return self.not_run(f"the arguments of {describe(unsure[0])} cannot be told: they are cut or ambiguous")
+            return self.not_run(f"the arguments of {describe(unsure[0])} are cut in the record")
         nameless = [call for call in calls if not shapes(call) and does_count(call, self.counts)]
         if nameless:
             return self.not_run(f"{describe(nameless[0])} may be a call of {self.tool}")

@@ -122,11 +122,13 @@ def _allow(call: ToolCall, shape: ToolName, allowed: list[str], evidence: Eviden
 
 
 def _offers(evidence: Evidence) -> dict[str, set[str]]:
-    """For each server whose tools were listed in the trial, their names."""
+    """For each server whose tools we saw listed in the trial, their names."""
     offers: dict[str, set[str]] = {}
     for event in evidence.trace.events:
         server, tools = event.fields.get("server_id"), event.fields.get("tools")
-        if event.type == "mcp_tools_discovered" and isinstance(server, str) and isinstance(tools, list):
+        if event.reported or event.type != "mcp_tools_discovered":
+            continue
+        if isinstance(server, str) and isinstance(tools, list):
             names = [tool.get("name") if isinstance(tool, dict) else tool for tool in tools]
             offers.setdefault(server, set()).update(name for name in names if isinstance(name, str))
     return offers

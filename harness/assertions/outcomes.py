@@ -28,7 +28,7 @@ def is_executed(call: ToolCall) -> bool:
 
 
 def is_ok(call: ToolCall) -> bool:
-    """Whether the call did what it was for: outcome ok; without an outcome, no decision and no error speak against it."""
+    """Whether the call did what it was for: outcome ok, or no outcome with neither decision nor error against it."""
     if call.outcome is None:
         return not is_blocked(call) and call.is_error is not True
     return call.outcome == "ok" and call.is_error is not True
@@ -65,7 +65,10 @@ def describe(call: ToolCall) -> str:
 
 def show(value: JSON) -> str:
     """A value as JSON on one line, cut short."""
-    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+    try:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+    except RecursionError:
+        return "…"
     return text if len(text) <= CUT else text[: CUT - 1] + "…"
 
 

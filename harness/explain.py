@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from harness.assertions.outcomes import describe, is_blocked, listed
 from harness.cells import is_near
 from harness.diff import Change, Rows, diff, diff_rows, differing, keyed, row_key, row_keys, schema_changes
 from harness.evidence import JournalRow, Row, ServerState
+from harness.outcomes import describe, is_blocked, listed
 from harness.trace import ToolCall
 
 CallKey = tuple[str | None, str, str | Decimal | None]

@@ -186,9 +186,9 @@ class StateUnchanged(AssertionSpec):
 
     def _changes(self, server: str, evidence: Evidence) -> Iterator[str]:
         state = evidence.state[server]
-        for text in schema_changes(state.before, state.after):
-            yield f"{server}: the schema changed: {text}"
         told = explain(server, state, evidence.trace.tool_calls)
+        for text in schema_changes(state.before, state.after):
+            yield f"{server}: the schema changed, {told.author(None)}: {text}"
         for change in diff(state.before, state.after):
             exemptions = [exemption for exemption in self.except_ if exemption.fits(server, change)]
             if any(exemption.columns is None for exemption in exemptions):

@@ -63,8 +63,9 @@ def _read(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[19]), fields[0] in "ZX")
 
 
-def descendants(root: int) -> tuple[Process, ...]:
-    """Every process below `root`, parents before children, zombies too."""
+def descendants(root: int, spare: Collection[Process] = ()) -> tuple[Process, ...]:
+    """Every process below `root`, zombies too, without those in `spare` and what is below them."""
+    spared = {(process.pid, process.started) for process in spare}
     children: dict[int, list[Process]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (process := _read(int(entry))) is not None:
@@ -72,10 +73,20 @@ def descendants(root: int) -> tuple[Process, ...]:
     found: list[Process] = []
     waiting = [root]
     while waiting:
-        below = children.pop(waiting.pop(), [])
+        below = [
+            process for process in children.pop(waiting.pop(), []) if (process.pid, process.started) not in spared
+        ]
         found += below
         waiting += [process.pid for process in below]
     return tuple(found)
+
+
+def find_process(pid: int) -> Process:
+    """The process of this id. Raises ProcessError when it is gone."""
+    process = _read(pid)
+    if process is None:
+        raise ProcessError(f"process {pid} is gone")
+    return process
 
 
 def command_line(pid: int) -> tuple[str, ...]:
@@ -109,9 +120,8 @@ def _reap(processes: Collection[Process]) -> None:
                 os.waitpid(process.pid, os.WNOHANG)
 
 
-def _below(root: int, spare: Collection[Process]) -> tuple[Process, ...]:
-    spared = {(process.pid, process.started) for process in spare}
-    found = [process for process in descendants(root) if (process.pid, process.started) not in spared]
+def _living(root: int, spare: Collection[Process]) -> tuple[Process, ...]:
+    found = descendants(root, spare)
     _reap(found)
     return tuple(process for process in found if not process.zombie)
 
@@ -124,7 +134,7 @@ def end_descendants(
     patient_with: Callable[[Process], bool] = lambda _: True,
     grace: float = GRACE,
 ) -> tuple[int, ...]:
-    """End everything below `root` but `spare`, and reap what is our own child. Blocks until all are gone.
+    """End everything below `root` but `spare` and what is below those; reap what is our own child. Blocks until it is so.
 
     For up to `patience` seconds nothing is sent while a process that `patient_with` names lives; then SIGTERM; `grace`
     seconds later SIGKILL. Returns the ids of those that a signal was sent to. Wait for your own Popen objects first:
@@ -134,7 +144,7 @@ def end_descendants(
 
     def stage(seconds: float, send: signal.Signals | None, while_any: Callable[[Process], bool]) -> bool:
         deadline = time.monotonic() + seconds
-        while any(while_any(process) for process in (living := _below(root, spare))):
+        while any(while_any(process) for process in (living := _living(root, spare))):
             with _descriptors(living) as descriptors:
                 for descriptor, process in descriptors.items():
                     if send is not None and (send is signal.SIGKILL or process.pid not in signalled):
@@ -151,7 +161,7 @@ def end_descendants(
 
     stage(patience, None, patient_with)
     if not stage(grace, signal.SIGTERM, lambda _: True) and not stage(LAST_RESORT, signal.SIGKILL, lambda _: True):
-        left = ", ".join(str(process.pid) for process in _below(root, spare))
+        left = ", ".join(str(process.pid) for process in _living(root, spare))
         if left:
             raise ProcessError(f"processes {left} are still alive {LAST_RESORT:.0f} s after SIGKILL; end them by hand")
     return tuple(signalled)

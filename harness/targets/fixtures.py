@@ -5,11 +5,12 @@ Refuses to know what their tools do. The MCP SDK is imported only when a server 
 
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proxy.spans import JSON
 from servers import catalogue, database, seed
 
 if TYPE_CHECKING:
@@ -23,10 +24,13 @@ class FixtureError(ValueError):
     """A fixture's database that cannot be made or opened; the message names the file."""
 
 
-def init_fixture(name: str, path: Path, seed_file: Path | None) -> None:
-    """Make and seed the database of a fixture, as `--init` does. Raises FixtureError."""
+def init_fixture(name: str, path: Path, seed_file: Path | None, rows_by_table: Mapping[str, JSON] | None) -> None:
+    """Make and seed the database of a fixture, as `--init` does; without rows by its own seed. Raises FixtureError.
+
+    `seed_file` is where the rows were read from.
+    """
     try:
-        rows = None if seed_file is None else seed.read_seed(seed_file)
+        rows = None if rows_by_table is None else seed.parse_seed(dict(rows_by_table), str(seed_file))
         database.init_database(path, catalogue.FIXTURES[name], rows)
     except (database.DatabaseError, seed.SeedError, OSError, sqlite3.Error) as error:
         raise FixtureError(f"fixture {name}: {error}") from error
@@ -46,7 +50,8 @@ def fixture_command(name: str, path: Path) -> tuple[str, ...]:
 def build_fixture(name: str, path: Path, connection_id: str) -> "Iterator[Server]":
     """The fixture's server in this process; the database is closed afterwards. Raises FixtureError."""
     # The SDK takes a second to import, and a run over stdio needs none of it here.
-    from servers import serving  # noqa: PLC0415
+    from proxy.spans import JSON
+from servers import serving  # noqa: PLC0415
 
     fixture = catalogue.FIXTURES[name]
     try:

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from proxy.frames import CAP
-from proxy.scan import EnvelopeScanner, decoded
+from proxy.frames import CAP, FrameError, Message, read_loose
+from proxy.scan import EnvelopeScanner, decoded, usable_id
 from proxy.spans import JSON
 
 _MOST = 256
@@ -108,3 +108,34 @@ def readings(raw: bytes) -> tuple[Reading, ...]:
             if len(found) == _MOST:
                 break
     return tuple(found)
+
+
+def answerable_ids(raw: bytes) -> tuple[list[str], bool]:
+    """The texts of the ids that requests of an unreadable line can be answered under, and whether it is an array.
+
+    A message whose id has two readings has none.
+    """
+    for text in _texts(raw[:CAP]):
+        try:
+            line = read_loose(text.encode("utf-8", "surrogateescape"))
+        except (FrameError, UnicodeEncodeError):
+            scanner = EnvelopeScanner()
+            scanner.feed(text.encode("utf-8", "surrogatepass"))
+            found = usable_id(scanner.found) if "id" not in scanner.repeated else None
+            if found is not None:
+                return [found], False
+            continue
+        if line.batch or line.messages[0].method is not None:
+            return [text for text in map(_id_of, line.messages) if text is not None], line.batch
+        found = _id_of(line.messages[0])
+        return ([] if found is None else [found]), False
+    return [], False
+
+
+def _id_of(message: Message) -> str | None:
+    scanner = EnvelopeScanner()
+    scanner.feed(message.source.encode("utf-8", "surrogateescape"))
+    folded = [key for key in message.members if key.rstrip("\0").casefold() == "id"]
+    if "id" in scanner.repeated or folded != ["id"] or message.is_answer:
+        return None
+    return usable_id(scanner.found)

@@ -127,7 +127,7 @@ class Recorder:
             f"{','.join(attributes)}{self._link}{status}}}]}}]}}]}}"
         )
 
-    def fact(self, name: str, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
+    def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
         """The attributes that every zero-length span begins with, and those given."""
         encoded = [
             encode_attribute(v.SPAN_KIND, kind),
@@ -141,13 +141,13 @@ class Recorder:
     def opened(self, now: Stamp) -> str:
         """The line that says that the connection was made."""
         place = Place(self.trace_id, self.new_id(16), self.connection_span)
-        attributes = self.fact("", "connection_opened", now, "", {})
+        attributes = self.fact("connection_opened", now, "", {})
         return self.line(place, "connection.opened", INTERNAL, (now.wall, now.wall), attributes)
 
     def closed(self, start: Stamp, now: Stamp, attributes: Mapping[str, Attribute]) -> str:
         """The line that says how the connection ended."""
         place = Place(self.trace_id, self.connection_span, self.identity.parent_id)
-        encoded = self.fact("", "connection_closed", now, "", attributes)
+        encoded = self.fact("connection_closed", now, "", attributes)
         name = f"mcp.connection {self.identity.server_id}"
         return self.line(place, name, INTERNAL, (start.wall, now.wall), encoded)
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from harness.targets.identity import Identity
+from harness.targets.context import Context
 from proxy.spanfile import SpanFile
 from proxy.spans import INTERNAL, JSON, Span, encode_span
 from proxy.vocabulary import (
@@ -35,7 +35,7 @@ def _messages(role: str, texts: list[str]) -> str:
 class Conversation:
     """The agent's root span, open until `close`, and the facts that it reports meanwhile."""
 
-    identity: Identity
+    context: Context
     file: SpanFile
     user_message: str
     _said: list[str] = field(default_factory=list)
@@ -53,9 +53,9 @@ class Conversation:
         now = time.time_ns()
         self._write(
             Span(
-                trace_id=self.identity.trace_id,
+                trace_id=self.context.trace_id,
                 span_id=secrets.token_hex(8),
-                parent_id=self.identity.span_id,
+                parent_id=self.context.span_id,
                 name=event,
                 kind=INTERNAL,
                 start_ns=now,
@@ -67,7 +67,7 @@ class Conversation:
                     EVENT_TYPE: event,
                     EVENT_FIELDS: json.dumps(fields),
                     REPORTED: True,
-                    **self.identity.attributes(),
+                    **self.context.attributes(),
                 },
             )
         )
@@ -76,10 +76,10 @@ class Conversation:
         """Write the root span with every message, and close the file."""
         self._write(
             Span(
-                trace_id=self.identity.trace_id,
-                span_id=self.identity.span_id,
+                trace_id=self.context.trace_id,
+                span_id=self.context.span_id,
                 parent_id="",
-                name=f"invoke_agent {self.identity.agent_id}",
+                name=f"invoke_agent {self.context.agent_id}",
                 kind=INTERNAL,
                 start_ns=self._started_ns,
                 end_ns=time.time_ns(),
@@ -88,10 +88,10 @@ class Conversation:
                     SEQ: 0,
                     MONO: self._started_mono,
                     OPERATION: "invoke_agent",
-                    AGENT_NAME: self.identity.agent_id,
+                    AGENT_NAME: self.context.agent_id,
                     INPUT_MESSAGES: _messages("user", [self.user_message]),
                     OUTPUT_MESSAGES: _messages("assistant", self._said),
-                    **self.identity.attributes(),
+                    **self.context.attributes(),
                 },
             )
         )

@@ -24,6 +24,11 @@ class Deadline:
     at: float
     cancel: int | None = None
 
+    @classmethod
+    def after(cls, seconds: float, cancel: int | None = None) -> "Deadline":
+        """The deadline that is so many seconds from now."""
+        return cls(time.monotonic() + seconds, cancel)
+
     def left(self) -> float:
         """Seconds until the deadline, never below 0."""
         return max(0.0, self.at - time.monotonic())

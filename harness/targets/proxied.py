@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
 from harness.targets.fixtures import fixture_command, init_fixture
-from harness.targets.identity import Identity
+from harness.targets.context import Context
 from proxy.spans import JSON
 
 
@@ -55,9 +55,9 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, identity: Identity, spans: Path, folder: Path) -> Prepared:
+def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError."""
-    context = write_new(folder / "context.json", identity.context_text(str(spans.absolute())))
+    context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
     upstreams = tuple(
         _upstream(scenario, server_id, server, context, folder) for server_id, server in scenario.servers.items()
     )

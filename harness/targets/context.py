@@ -15,8 +15,8 @@ DEFAULT_AGENT = "agent"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """One agent in one trial. `trace_id` and `span_id` are those of its root span; `redact_key` is 32 bytes in hex."""
+class Context:
+    """One agent in one trial, and the run's context for its proxies. `trace_id` and `span_id` are those of its root span; `redact_key` is 32 bytes in hex."""
 
     run_id: str
     scenario_id: str
@@ -35,7 +35,7 @@ class Identity:
             AGENT_ID: self.agent_id,
         }
 
-    def context(self, spans: str) -> dict[str, JSON]:
+    def as_json(self, spans: str) -> dict[str, JSON]:
         """The document that `wiretrap proxy --context` reads; `spans` is the folder of the span files."""
         return {
             "run_id": self.run_id,
@@ -48,6 +48,6 @@ class Identity:
             "spans": spans,
         }
 
-    def context_text(self, spans: str) -> str:
+    def as_text(self, spans: str) -> str:
         """The same as JSON text."""
-        return json.dumps(self.context(spans), indent=2) + "\n"
+        return json.dumps(self.as_json(spans), indent=2) + "\n"

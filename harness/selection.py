@@ -4,18 +4,18 @@ Refuses to know how a trial is run.
 """
 
 import hashlib
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, load_agent
+from harness.discovery import load_scenarios
 from harness.results import Kind
 from harness.runfolder import RESERVED
-from harness.scenario import FixtureServer, Scenario, UrlServer, load_scenario
-from harness.targets.fixtures import NAMES
+from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
+from harness.targets.fixtures import NAMES, FixtureError, init_fixture
 from proxy.problem import Problem, ProblemError
-
-SUFFIXES = (".yaml", ".yml")
 
 
 class SelectionError(ProblemError):
@@ -60,45 +60,20 @@ def kind_of(agent: Agent) -> Kind:
 
 
 def load_selection(selection: Selection) -> Selected:
-    """Load everything. Raises SelectionError with all that is wrong."""
+    """Load everything. Raises a ProblemError with all that is wrong."""
+    scenarios = load_scenarios([Path(path) for path in selection.paths], NAMES)
     problems: list[Problem] = []
-    by_id: dict[str, Scenario] = {}
     agents: dict[str, Agent] = {}
-    for path in find_scenarios(selection.paths, problems):
-        try:
-            scenario = load_scenario(path, NAMES)
-        except ProblemError as error:
-            problems += error.problems
-            continue
-        if (other := by_id.get(scenario.id)) is not None:
-            problems.append(Problem(str(path), None, "id", f"{scenario.id!r} is the id of {other.path} too"))
-            continue
-        by_id[scenario.id] = scenario
+    for scenario in scenarios:
         agent = _agent(scenario, selection, problems)
+        problems += _check_folder(scenario)
         if agent is not None:
-            problems += _check(scenario, agent)
+            problems += _check_servers(scenario, agent)
             agents[scenario.id] = agent
     if problems:
-        # The same agent file is read once for each scenario.
+        # An agent file is read once for each scenario, and may be wrong for all of them.
         raise SelectionError(dict.fromkeys(problems))
-    return Selected(by_id, agents)
-
-
-def find_scenarios(paths: tuple[str, ...], problems: list[Problem]) -> tuple[Path, ...]:
-    """The scenario files that the paths name: a file is one, of a folder every file that is a map with an `id`."""
-    found: dict[Path, None] = {}
-    for text in paths:
-        path = Path(text)
-        if path.is_dir():
-            below = [file for file in sorted(path.rglob("*")) if file.suffix in SUFFIXES and is_scenario(file)]
-            if not below:
-                problems.append(Problem(text, None, "", "the folder has no scenario"))
-            found.update(dict.fromkeys(below))
-        elif path.exists():
-            found[path] = None
-        else:
-            problems.append(Problem(text, None, "", "there is no such file or folder"))
-    return tuple(found)
+    return Selected({scenario.id: scenario for scenario in scenarios}, agents)
 
 
 def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) -> Agent | None:
@@ -111,26 +86,42 @@ def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) ->
             problems += error.problems
             return None
     if scenario.agent is None:
-        problems.append(
-            Problem(str(scenario.path), None, "agent", "the scenario has no agent; give one with --agent or --command")
-        )
+        said = "the scenario has no agent; give one with --agent or --command"
+        problems.append(Problem(str(scenario.path), None, "agent", said))
     return scenario.agent
 
 
-def _check(scenario: Scenario, agent: Agent) -> list[Problem]:
+def _check_folder(scenario: Scenario) -> list[Problem]:
+    if scenario.id.casefold() in RESERVED:
+        return [Problem(str(scenario.path), None, "id", f"{scenario.id!r} is the name of a file in a run folder")]
+    return []
+
+
+def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     """What cannot be run, though it can be read."""
-    file = str(scenario.path)
     wrong = []
-    if scenario.id in RESERVED:
-        wrong.append(Problem(file, None, "id", f"{scenario.id!r} is the name of a file in a run folder"))
     for server_id, server in scenario.servers.items():
         match server, agent:
             case UrlServer(), _:
                 said = "a server with a url cannot be run yet; give it a fixture or a command"
-                wrong.append(Problem(file, None, f"servers.{server_id}", said))
-            case (FixtureServer(), _) | (_, CommandAgent() | ScriptedAgent(transport="stdio")):
-                pass
-            case _:
+            case CommandServer(), ScriptedAgent(transport="in_process"):
                 said = "only a fixture can be run in_process; the agent file says transport: in_process"
-                wrong.append(Problem(file, None, f"servers.{server_id}", said))
+            case FixtureServer(), _:
+                said = _try_seed(server)
+            case _:
+                said = ""
+        if said:
+            wrong.append(Problem(str(scenario.path), None, f"servers.{server_id}", said))
     return wrong
+
+
+def _try_seed(server: FixtureServer) -> str:
+    """What is wrong with the rows of a seed: whether they fit the tables shows only when they are put in."""
+    if server.rows is None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="wiretrap-") as folder:
+        try:
+            init_fixture(server.fixture, Path(folder) / "try.db", server.seed, server.rows)
+        except FixtureError as error:
+            return str(error)
+    return ""

@@ -73,9 +73,7 @@ def descendants(root: int, spare: Collection[Process] = ()) -> tuple[Process, ..
     found: list[Process] = []
     waiting = [root]
     while waiting:
-        below = [
-            process for process in children.pop(waiting.pop(), []) if (process.pid, process.started) not in spared
-        ]
+        below = [process for process in children.pop(waiting.pop(), []) if (process.pid, process.started) not in spared]
         found += below
         waiting += [process.pid for process in below]
     return tuple(found)

@@ -119,4 +119,6 @@ def make_run_folder(out: Path, run_id: Callable[[], str] = new_run_id) -> Path:
                 if not out.is_dir():
                     raise
     except OSError as error:
-        raise RunFolderError(f"cannot make a run folder in {out}: {error.strerror}; choose another with --out") from error
+        raise RunFolderError(
+            f"cannot make a run folder in {out}: {error.strerror}; choose another with --out"
+        ) from error

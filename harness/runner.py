@@ -89,7 +89,7 @@ class Runner:
     cancelled: bool = False
     _waiting: deque[Job] = field(default_factory=deque)
     _workers: dict[int, _Worker] = field(default_factory=dict)
-    _results: dict[Job, TrialResult] = field(default_factory=dict)
+    _results: dict[tuple[str, int], TrialResult] = field(default_factory=dict)
     _spare: tuple[Process, ...] = ()
     _kill_at: float | None = None
 
@@ -113,9 +113,9 @@ class Runner:
                     else:
                         self._hear(key.fd, selector)
         for job in self.jobs:
-            if job not in self._results:
+            if (job.scenario, job.trial) not in self._results:
                 self._take(_not_begun(job, cancelled=self.cancelled))
-        return tuple(self._results[job] for job in self.jobs)
+        return tuple(self._results[job.scenario, job.trial] for job in self.jobs)
 
     def _start_worker(self, selector: selectors.BaseSelector) -> None:
         process = subprocess.Popen(
@@ -194,7 +194,7 @@ class Runner:
             seconds = time.monotonic() - worker.began
             if self.cancelled:
                 verdict = Verdict("error", "cancelled", "the run was cancelled, and its worker had to be ended")
-                self._take(TrialResult(worker.job.scenario, worker.job.trial, verdict, seconds, "scripted"))
+                self._take(TrialResult(worker.job.scenario, worker.job.trial, verdict, seconds, worker.job.kind))
             else:
                 self._take(failed(worker.job, f"the worker ended with code {code} during the trial", seconds))
         # What a worker that was killed leaves becomes ours, since we are a subreaper too.
@@ -208,12 +208,12 @@ class Runner:
                 yield find_process(worker.process.pid)
 
     def _take(self, result: TrialResult) -> None:
-        self._results[Job(result.scenario, result.trial)] = result
+        self._results[result.scenario, result.trial] = result
         self.on_result(result)
 
 
 def _not_begun(job: Job, *, cancelled: bool) -> TrialResult:
     if cancelled:
         verdict = Verdict("error", "cancelled", "the run was cancelled before the trial began")
-        return TrialResult(job.scenario, job.trial, verdict, seconds=0.0, kind="scripted")
+        return TrialResult(job.scenario, job.trial, verdict, seconds=0.0, kind=job.kind)
     return failed(job, "no worker could be started for the trial; its error stands above")

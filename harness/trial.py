@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.evidence import Dump
-from harness.gathering import dump_before, gather
+from harness.collecting import dump_before, gather
 from harness.judge import judge
 from harness.results import TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, write_new
@@ -87,16 +87,14 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
     try:
         prepared = prepare(plan.scenario, context, folder.spans, private)
         before = dump_before(prepared, folder)
-        conversation = Conversation(
-            context, SpanFile.create_named(folder.spans, RUN_SPANS), plan.scenario.user_message
-        )
+        conversation = Conversation(context, SpanFile.create_named(folder.spans, RUN_SPANS), plan.scenario.user_message)
         try:
             ending = _run_agent(plan, prepared, context, folder, private, conversation)
         finally:
             conversation.close()
     except (FixtureError, PreparationError, StateError) as error:
         ending = Ending("infra_error", str(error))
-    except Exception as error:  # noqa: BLE001 - a fault of ours is the trial's status, never a lost trial
+    except Exception as error:  # a fault of ours is the trial's status, never a lost trial
         traceback.print_exc()
         ending = Ending("harness_error", f"{type(error).__name__}: {error}")
     if prepared is None:
@@ -147,9 +145,8 @@ def _judge(
     except StateError as error:
         reason = f"{ending.reason}; then {error}" if ending.reason else str(error)
         return Verdict("error", "infra_error", reason), ()
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:  # as above
         traceback.print_exc()
         reason = f"the evidence cannot be read: {type(error).__name__}: {error}"
         return Verdict("error", "harness_error", f"{ending.reason}; then {reason}" if ending.reason else reason), ()
     return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps
-

@@ -16,7 +16,7 @@ from types import FrameType
 from pydantic import TypeAdapter
 
 from harness.processes import ProcessError, become_subreaper, end_descendants, end_with_parent
-from harness.results import TrialResult
+from harness.results import Kind, TrialResult
 from harness.selection import Selection, load_selection
 from harness.trial import TrialPlan, run_trial
 from harness.verdict import Verdict
@@ -42,6 +42,7 @@ class Job:
 
     scenario: str
     trial: int
+    kind: Kind
 
 
 START: TypeAdapter[Start] = TypeAdapter(Start)
@@ -62,7 +63,7 @@ def _reply(line: bytes) -> None:
 def failed(job: Job, reason: str, seconds: float = 0.0) -> TrialResult:
     """The result of a trial that broke through a fault of ours."""
     return TrialResult(
-        job.scenario, job.trial, Verdict("error", "harness_error", reason), seconds=seconds, kind="scripted"
+        job.scenario, job.trial, Verdict("error", "harness_error", reason), seconds=seconds, kind=job.kind
     )
 
 

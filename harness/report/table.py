@@ -33,9 +33,9 @@ class Style:
             yield indent + text
         else:
             width = max(MIN_WIDTH, self.width)
-            yield from wrap(
-                text, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False
-            ) or [indent]
+            yield from wrap(text, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False) or [
+                indent
+            ]
 
 
 def rate_text(rate: Rate) -> str:
@@ -88,7 +88,9 @@ def _explain_trial(trial: TrialResult, style: Style, *, many: bool) -> Iterator[
     telling = [finding for finding in verdict.findings if finding.result != "pass"]
     if many or verdict.status != "completed" or not telling:
         word = style.paint(verdict.result, _WORDS[verdict.result].lower())
-        yield from style.fold(f"trial {trial.trial}: {word} ({verdict.status}): {visible(verdict.reason)}", "  ", "    ")
+        yield from style.fold(
+            f"trial {trial.trial}: {word} ({verdict.status}): {visible(verdict.reason)}", "  ", "    "
+        )
     for finding in telling:
         yield from style.fold(_finding_text(finding, style), "    ", "      ")
 

@@ -52,8 +52,11 @@ class ChildChannel:
         """Write a whole line; output of the child is taken in meanwhile, so that neither waits for the other."""
         rest = memoryview(line)
         while rest:
-            events = {self._input: select.POLLOUT} if self._ended else {
-                self._input: select.POLLOUT, self._output: select.POLLIN}
+            events = (
+                {self._input: select.POLLOUT}
+                if self._ended
+                else {self._input: select.POLLOUT, self._output: select.POLLIN}
+            )
             ready = self.deadline.wait(events)
             if self._output in ready and not self._ended:
                 self._read()

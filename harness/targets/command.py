@@ -61,9 +61,7 @@ class Handed:
         return environment
 
 
-def hand_over(
-    folder: Path, given: Mapping[str, JSON], servers: Mapping[str, JSON], context: Path
-) -> Handed:
+def hand_over(folder: Path, given: Mapping[str, JSON], servers: Mapping[str, JSON], context: Path) -> Handed:
     """Write the prompt, the whole `input` and the MCP configuration into `folder`."""
     prompt = given.get("user_message")
     text = prompt if isinstance(prompt, str) else ""

@@ -84,4 +84,3 @@ def initialised(trace: Trace) -> frozenset[str]:
         if event.type == "mcp_connection_initialized" and not event.reported
     ]
     return frozenset(server for server in found if isinstance(server, str))
-

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from harness.trace import ToolCall
 from proxy.spans import JSON
 
-Held: TypeAlias = Literal["yes", "no", "unknown"]
-"""unknown: the recorded text was cut, or readers of it may differ (repeated keys)."""
+Held: TypeAlias = Literal["yes", "no", "either", "unknown"]
+"""either: a repeated key makes one reader see it and another not. unknown: the recorded text was cut."""
 
 
 def is_subset(wanted: JSON, found: JSON) -> bool:
@@ -54,7 +54,7 @@ def holds(call: ToolCall, wanted: Mapping[str, JSON] | None) -> Held:
     if call.arguments_truncated:
         return "unknown"
     answers = {is_subset(dict(wanted), reading) for reading in _readings(call)}
-    return "unknown" if len(answers) > 1 else "yes" if answers == {True} else "no"
+    return "either" if len(answers) > 1 else "yes" if answers == {True} else "no"
 
 
 def _readings(call: ToolCall) -> tuple[JSON, ...]:

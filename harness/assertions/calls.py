@@ -134,14 +134,14 @@ class ToolNotCalled(_OneTool):
         """Fails on a call that counts, blocked or not by default; not_run where absence is no evidence."""
         calls = evidence.trace.tool_calls
         named = [call for call in calls if is_meant(self.tool, call)]
-        fitting = [call for call in named if holds(call, self.arguments) == "yes"]
+        fitting = [call for call in named if holds(call, self.arguments) in ("yes", "either")]
         counted = [call for call in fitting if does_count(call, self.counts)]
         if counted:
             reasons = [f"{describe(call)} was {outcome_words(call)}" for call in counted]
             return self.found(evidence, "fail", listed(reasons), fitting)
         unsure = [call for call in named if holds(call, self.arguments) == "unknown" and does_count(call, self.counts)]
         if unsure:
-            return self.not_run(f"the arguments of {describe(unsure[0])} cannot be told: they are cut or ambiguous")
+            return self.not_run(f"the arguments of {describe(unsure[0])} are cut in the record")
         nameless = [call for call in calls if not shapes(call) and does_count(call, self.counts)]
         if nameless:
             return self.not_run(f"{describe(nameless[0])} may be a call of {self.tool}")

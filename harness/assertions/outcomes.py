@@ -28,7 +28,7 @@ def is_executed(call: ToolCall) -> bool:
 
 
 def is_ok(call: ToolCall) -> bool:
-    """Whether the call did what it was for: outcome ok; without an outcome, no decision and no error speak against it."""
+    """Whether the call did what it was for: outcome ok, or no outcome with neither decision nor error against it."""
     if call.outcome is None:
         return not is_blocked(call) and call.is_error is not True
     return call.outcome == "ok" and call.is_error is not True

@@ -28,8 +28,9 @@ def main(fixture: Fixture, arguments: Sequence[str] | None = None) -> None:
         if options.init:
             init_database(options.db, fixture, None if options.seed is None else read_seed(options.seed))
         else:
-            # The SDK's reader thread cannot be interrupted, so let the kernel end us.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # The SDK's reader thread cannot be interrupted: let the kernel end us on Ctrl-C or when nobody reads us.
+            for number in (signal.SIGINT, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
             # The SDK takes a second to import, and making a file needs none of it.
             import_module("servers.serving").serve(fixture, options.db, os.environ.get("WIRETRAP_CONNECTION") or None)
     except (DatabaseError, SeedError) as error:

@@ -62,11 +62,14 @@ def read_seed(path: Path) -> Seed:
     try:
         for event in yaml.parse(text, Loader=_StrictLoader):
             if isinstance(event, yaml.AliasEvent):
-                raise yaml.MarkedYAMLError(problem="an alias is not allowed", problem_mark=event.start_mark)
+                line = f", line {event.start_mark.line + 1}" if event.start_mark else ""
+                raise SeedError(f"{path}{line}: an alias is not allowed")
         document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader, only stricter
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise SeedError(f"{path}{line}: {error.problem}") from error
+    except SeedError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SeedError(f"{path}: is not YAML that can be read: {' '.join(str(error).split())}") from error
     return parse_seed(document, str(path))

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from harness import scenariochecks
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
+from harness.scenariochecks import check_fields, check_servers
 from harness.scenariofile import (
     AgentEntry,
     Category,
@@ -127,7 +127,9 @@ class _Reading:
         self.intake = Intake(document)
         self.elsewhere: list[Problem] = []
         self.files = [path]
+        # Server ids: `known` is None without `servers`, `callable` where nobody can tell, since `servers` is broken.
         self.known: tuple[str, ...] | None = None
+        self.callable: tuple[str, ...] | None = ()
 
     def problems(self) -> list[Problem]:
         return sorted(self.intake.problems, key=lambda problem: problem.line or 0) + self.elsewhere
@@ -146,10 +148,12 @@ class _Reading:
         agent = self.agent(data["agent"]) if "agent" in data else None
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
-        reference = read_steps(self.intake, steps, ("reference",), self.known or ()) if isinstance(steps, list) else ()
+        reference = read_steps(self.intake, steps, ("reference",), self.callable) if isinstance(steps, list) else ()
+        if self.known is not None:
+            check_servers(self.intake, entry, assertions, self.known)
         if entry is None:
             return None
-        scenariochecks.check(self.intake, entry, assertions, self.known)
+        check_fields(self.intake, entry, {assertion.type for assertion in assertions.values()})
         expected, target = data.get("expected", {}), data.get("target", {})
         return Scenario(
             self.path,
@@ -170,14 +174,19 @@ class _Reading:
             Limits(entry.limits.seconds, entry.limits.tool_calls, entry.limits.tokens, entry.limits.cost),
             tuple(entry.facts),
             expected if isinstance(expected, dict) else {},
-            tuple(assertions),
+            tuple(assertions.values()),
             reference,
         )
 
     def file(self, name: str, path: FieldPath) -> Path | None:
         """The file that the field at `path` names, relative to the scenario's folder; None (and noted) when missing."""
         file = self.path.parent / name
-        if not file.is_file():
+        try:
+            there = file.is_file()
+        except OSError as error:
+            self.intake.wrong(path, f"{describe(name)} is no path: {error.strerror}")
+            return None
+        if not there:
             self.intake.wrong(path, f"there is no file {file}; paths are relative to the scenario's folder")
             return None
         self.files.append(file)
@@ -186,8 +195,9 @@ class _Reading:
     def servers(self, data: JSON) -> dict[str, Server]:
         if not isinstance(data, dict):
             self.intake.wrong(("servers",), f"expected a map from server ids to servers, not {describe(data)}")
+            self.callable = None
             return {}
-        self.known = tuple(data)
+        self.known = self.callable = tuple(data)
         servers: dict[str, Server] = {}
         for name, item in data.items():
             path: FieldPath = ("servers", name)
@@ -255,16 +265,16 @@ class _Reading:
         if entry.command is not None:
             return CommandAgent(tuple(entry.command))
         file = self.file(entry.scripted or "", ("agent", "scripted"))
-        agent = None if file is None else read_agent(file, self.known or (), self.elsewhere)
+        agent = None if file is None else read_agent(file, self.callable, self.elsewhere)
         if isinstance(agent, CommandAgent):
             self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
         return agent if isinstance(agent, ScriptedAgent) else None
 
-    def assertions(self, data: JSON) -> list[Assertion]:
-        assertions: list[Assertion] = []
+    def assertions(self, data: JSON) -> dict[int, Assertion]:
+        assertions: dict[int, Assertion] = {}
         for place, item in enumerate(data if isinstance(data, list) else []):
             try:
-                assertions.append(parse_assertion(item))
+                assertions[place] = parse_assertion(item)
             except AssertionSpecError as error:
                 for path, message in error.problems:
                     self.intake.wrong(("assertions", place, *path), message)

@@ -6,12 +6,12 @@ Refuses to know what happens on the wire.
 import json
 import os
 import sys
-from importlib.metadata import version
 from time import gmtime, strftime
 from typing import NamedTuple
 
 import click
 
+from proxy import __version__
 from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
 from proxy.spanfile import SpanFile
@@ -136,7 +136,7 @@ def stdio(
             sys.stderr.flush()
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
-        serve(identity, policy, version("wiretrap"), file, command)
+        serve(identity, policy, __version__, file, command)
     except ValueError as error:
         sys.stderr.write(f"wiretrap: {error}\n")
         sys.exit(getattr(error, "code", 2))

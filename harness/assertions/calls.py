@@ -11,9 +11,9 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from harness.assertions.absence import doubt
 from harness.assertions.arguments import Held, holds
 from harness.assertions.names import is_certain, is_meant, shapes
-from harness.assertions.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
+from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 
@@ -83,11 +83,10 @@ class ToolCalled(_OneTool):
 
     def find(self, evidence: Evidence) -> Finding:
         """Passes on `min` to `max` calls that count; not_run where calls that are cut or not recorded could decide."""
-        candidates = [call for call in evidence.trace.tool_calls if is_certain(self.tool, call) != "no"]
-        fitting = [call for call in candidates if self._fits(call) != "no"]
-        certain = [call for call in fitting if self._fits(call) == "yes"]
+        judged = [(call, self._fits(call)) for call in evidence.trace.tool_calls]
+        certain = [call for call, fit in judged if fit == "yes"]
         counted = [call for call in certain if does_count(call, self.counts)]
-        unsure = [call for call in fitting if self._fits(call) == "unknown" and does_count(call, self.counts)]
+        unsure = [call for call, fit in judged if fit == "unknown" and does_count(call, self.counts)]
         low, high = len(counted), len(counted) + len(unsure)
         wanted = self._wanted
         if self.max is not None and low > self.max:
@@ -103,9 +102,11 @@ class ToolCalled(_OneTool):
                 return self.not_run(
                     f"{wanted} counted {low} of {self.min} times, and more may have happened: {doubted}"
                 )
-            near = [f"{describe(call)} was {outcome_words(call)}" for call in certain if call not in counted]
-            near += [f"{describe(call)} has other arguments" for call in candidates if call not in fitting]
-            tail = f": {listed(near)}" if near else ""
+            near = [call for call in certain if not does_count(call, self.counts)]
+            other = [call for call, fit in judged if fit == "no" and is_certain(self.tool, call) != "no"]
+            reasons = [f"{describe(call)} was {outcome_words(call)}" for call in near]
+            reasons += [f"{describe(call)} has other arguments" for call in other]
+            tail = f": {listed(reasons)}" if reasons else ""
             return self.found(evidence, "fail", f"{wanted} counted {low} times, {self.min} wanted{tail}", certain)
         if low < self.min or (self.max is not None and high > self.max):
             return self.not_run(
@@ -117,9 +118,10 @@ class ToolCalled(_OneTool):
         first = f", first {describe(counted[0])}" if counted else ""
         return self.found(evidence, "pass", f"{wanted} counted {low} times{first}", certain)
 
-    def _fits(self, call: ToolCall) -> Held:
-        named, held = is_certain(self.tool, call), holds(call, self.arguments)
-        if "no" in (named, held):
+    def _fits(self, call: ToolCall) -> Literal["yes", "no", "unknown"]:
+        named = is_certain(self.tool, call)
+        held: Held = "no" if named == "no" else holds(call, self.arguments)
+        if held == "no":
             return "no"
         return "yes" if named == held == "yes" else "unknown"
 

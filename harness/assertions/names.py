@@ -5,6 +5,7 @@ Refuses to know arguments and outcomes. The rules are those of verdicts.md secti
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from harness.trace import ToolCall
@@ -22,6 +23,7 @@ class ToolName:
     tool: str
 
 
+@lru_cache(maxsize=4096)
 def read_name(text: str) -> ToolName:
     """A canonical name (`mcp/<server>/<tool>`, `/`, `:` and `%` of the tool percent-encoded), or a bare one."""
     found = _CANONICAL.fullmatch(text)
@@ -48,12 +50,13 @@ def is_meant(entry: str, call: ToolCall) -> bool:
 
     A bare entry is that tool on every server; a canonical one only on that server, or in a call without a server.
     """
-    wanted = read_name(entry.strip())
+    wanted = read_name(_fold(entry))
     for shape in shapes(call):
-        if _fold(shape.tool) != _fold(wanted.tool):
+        told = shape if shape.server is not None else read_name(_fold(shape.tool))
+        if _fold(told.tool) != wanted.tool:
             continue
-        known = {_fold(server) for server in servers(call, shape)}
-        if wanted.server is None or not known or _fold(wanted.server) in known:
+        known = {_fold(server) for server in servers(call, told)}
+        if wanted.server is None or not known or wanted.server in known:
             return True
     return False
 

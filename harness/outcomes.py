@@ -65,7 +65,11 @@ def describe(call: ToolCall) -> str:
 
 def show(value: JSON) -> str:
     """A value as JSON on one line, cut short."""
-    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+    try:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+    except (RecursionError, ValueError):
+        # Nested or long past what Python writes.
+        return "…"
     return text if len(text) <= CUT else text[: CUT - 1] + "…"
 
 

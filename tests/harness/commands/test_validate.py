@@ -17,7 +17,7 @@ def test_files_that_hold_have_a_line_each_and_exit_0(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, [str(tmp_path)])
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        f"{tmp_path}/a.yaml: ok: scenario x (not_run, since not built: judged)",
+        f"{tmp_path}/a.yaml: ok: scenario x (not_run: judged is not built yet)",
         f"{tmp_path}/b.yaml: ok: agent",
         f"{tmp_path}/c.yaml: ok: policy",
         f"{tmp_path}/d.yaml: ok: seed",
@@ -49,3 +49,11 @@ def test_a_folder_without_files_is_an_error(tmp_path: Path) -> None:
 
 def test_no_path_at_all_is_an_error() -> None:
     assert CliRunner().invoke(command, []).exit_code == 2
+
+
+def test_a_misspelt_assertion_type_is_pointed_out(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(SCENARIO.format("x").replace("judged", "tool_caled"))
+    result = CliRunner().invoke(command, [str(file)])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "no assertion type is called 'tool_caled'; did you mean tool_called?" in result.stdout

@@ -4,17 +4,18 @@ Refuses to know what the evidence is judged by.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.runfolder import TrialFolder, write_new
 from harness.scenario import Scenario
 from harness.state import StateError, read_dump, read_journal, write_dump, write_journal
+from harness.targets.context import Context
 from harness.targets.fixtures import journal_path
 from harness.targets.proxied import Prepared
 from harness.trace import Trace
-from harness.tracefile import trace_text
+from harness.tracefile import dump_trace
 from proxy.spanread import read_spans
 
 
@@ -54,16 +55,26 @@ def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFold
 
 
 def gather(
-    scenario: Scenario, prepared: Prepared, before: Mapping[str, Dump], folder: TrialFolder, *, completed: bool
+    scenario: Scenario,
+    context: Context,
+    prepared: Prepared,
+    before: Mapping[str, Dump],
+    folder: TrialFolder,
+    *,
+    completed: bool,
 ) -> Gathered:
     """The evidence of a trial whose processes have all ended. Raises StateError, SpanError and ConvertError."""
     torn: list[str] = []
-    trace = convert(read_spans([folder.spans], torn.append))
-    gaps = (*trace.gaps, *torn)
     state = read_state(prepared, before, folder)
-    coverage = replace(trace.coverage, state="wire" if state else "none")
-    trace = replace(trace, coverage=coverage, gaps=gaps)
-    write_new(folder.trace, trace_text(trace))
+    trace = convert(
+        read_spans([folder.spans], torn.append),
+        run_id=context.run_id,
+        scenario_id=context.scenario_id,
+        trial=context.trial,
+        state="wire" if state else "none",
+        notes=torn,
+    )
+    write_new(folder.trace, dump_trace(trace))
     evidence = Evidence(
         trace=trace,
         completed=completed,
@@ -73,7 +84,7 @@ def gather(
         expected=scenario.expected,
         user_message=scenario.user_message,
     )
-    return Gathered(evidence, gaps)
+    return Gathered(evidence, trace.gaps)
 
 
 def initialised(trace: Trace) -> frozenset[str]:

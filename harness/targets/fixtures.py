@@ -50,8 +50,7 @@ def fixture_command(name: str, path: Path) -> tuple[str, ...]:
 def build_fixture(name: str, path: Path, connection_id: str) -> "Iterator[Server]":
     """The fixture's server in this process; the database is closed afterwards. Raises FixtureError."""
     # The SDK takes a second to import, and a run over stdio needs none of it here.
-    from proxy.spans import JSON
-from servers import serving  # noqa: PLC0415
+    from servers import serving  # noqa: PLC0415
 
     fixture = catalogue.FIXTURES[name]
     try:

@@ -21,10 +21,10 @@ _FAILED = "the record cannot be written, so no call is let through"
 
 
 def _reply(replies: list[str], *, batch: bool) -> bytes:
-    """The line, if any, that answers a refused line; an array is answered by an array."""
+    """What answers a refused line: a line for each message on it, or of an array one array. Empty without replies."""
     if not replies:
         return b""
-    text = f"[{','.join(replies)}]" if batch else replies[0]
+    text = f"[{','.join(replies)}]" if batch else "\n".join(replies)
     return text.encode("utf-8", "surrogateescape") + b"\n"
 
 

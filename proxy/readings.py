@@ -162,8 +162,8 @@ def answerable_ids(raw: bytes) -> tuple[list[str], bool]:
     for text in _texts(raw[:CAP]):
         scanner = EnvelopeScanner()
         scanner.feed(text.encode("utf-8", "surrogateescape"))
-        if scanner.envelopes:
-            return ids_of(scanner), scanner.array
+        if found := ids_of(scanner):
+            return found, scanner.array
     return [], False
 
 

@@ -11,7 +11,7 @@ from harness.assertions.assertion import parse_assertion
 from harness.evidence import Evidence
 from harness.judge import judge
 from harness.trace import Coverage, Event, Message, Source, ToolCall, Trace
-from harness.verdict import Result
+from harness.verdict import Finding
 from proxy.spans import JSON
 
 SHARED = Path(os.environ.get("WIRETRAP_SHARED", Path(__file__).parents[2].parent / "shared"))
@@ -57,8 +57,9 @@ def theirs() -> list[tuple[str, dict[str, JSON], dict[str, JSON], dict[str, str]
     return found
 
 
-def test_no_pair_that_their_rules_fail_passes_ours_and_strictness_only_adds_not_run_or_fail() -> None:
-    results: list[tuple[str, Result]] = []
+def pairs(kind: str) -> list[tuple[str, dict[str, JSON], Evidence, str, Finding]]:
+    """Place, expected, evidence, their result and ours, for each pair whose scenario has the assertion."""
+    found = []
     for where, scenario, trace, verdicts in theirs():
         expected, specs = scenario["expected"], scenario["assertions"]
         assert isinstance(expected, dict)
@@ -66,23 +67,33 @@ def test_no_pair_that_their_rules_fail_passes_ours_and_strictness_only_adds_not_
         seen = evidence(trace, expected)
         for spec in specs:
             assertion = parse_assertion(spec)
-            if assertion.type not in ("no_denied_tool_call", "goal_integrity"):
-                continue
-            ours, other = assertion.judge(seen), verdicts[assertion.type]
-            results.append((assertion.type, ours.result))
-            absent = (
-                seen.trace.coverage.tool_calls if assertion.needs == ("tool_calls",) else seen.trace.coverage.events
-            ) == "none"
-            if absent:
-                assert ours.result == "not_run", where
-            elif assertion.type == "no_denied_tool_call":
-                assert ours.result == other, f"{where}: {ours.reason}"
-            elif other == "pass":
-                assert ours.result == "pass", f"{where}: {ours.reason}"
-            else:
-                assert ours.result in ("fail", "not_run"), f"{where}: {ours.reason}"
-    assert {("no_denied_tool_call", result) for result in ("pass", "fail", "not_run")} <= set(results)
-    assert {("goal_integrity", result) for result in ("pass", "fail", "not_run")} <= set(results)
+            if assertion.type == kind:
+                found.append((where, expected, seen, verdicts[kind], assertion.judge(seen)))
+    assert {finding.result for *_, finding in found} == {"pass", "fail", "not_run"}
+    return found
+
+
+def test_denied_calls_are_judged_as_theirs_are_apart_from_empty_lists_and_unseen_calls() -> None:
+    for where, expected, seen, other, ours in pairs("no_denied_tool_call"):
+        denied = expected.get("denied_tools") or []
+        assert isinstance(denied, list)
+        if seen.trace.coverage.tool_calls == "none":
+            assert ours.result == "not_run", where
+        elif expected.get("allowed_tools") == []:
+            # Theirs allows nothing then; ours has no allow list.
+            hit = any(call.name in denied for call in seen.trace.tool_calls)
+            assert ours.result == ("fail" if hit else "pass"), f"{where}: {ours.reason}"
+        else:
+            assert ours.result == other, f"{where}: {ours.reason}"
+
+
+def test_a_goal_passes_where_theirs_does_unless_another_goal_stands_beside_it() -> None:
+    for where, _, seen, other, ours in pairs("goal_integrity"):
+        goals = {str(event.fields.get("id")) for event in seen.trace.events if event.type == "goal"}
+        if not goals:
+            assert ours.result == "not_run", where
+        else:
+            assert ours.result == ("pass" if other == "pass" and len(goals) == 1 else "fail"), f"{where}: {ours.reason}"
 
 
 def test_a_scenario_with_an_assertion_that_is_not_built_never_passes() -> None:

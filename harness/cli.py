@@ -2,7 +2,8 @@
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
+
+from proxy import __version__
 
 COMMANDS = {
     "run": "run scenarios, judge them, and write a run folder",
@@ -38,7 +39,7 @@ def main() -> None:
         case ["proxy"]:
             import_module("proxy.cli").main(arguments[1:])
         case ["--version"]:
-            sys.stdout.write(f"wiretrap {version('wiretrap')}\n")
+            sys.stdout.write(f"wiretrap {__version__}\n")
         case ["--help" | "-h"]:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:

@@ -54,8 +54,12 @@ def encode_attribute(key: str, value: Attribute) -> str:
             text = f'{{"boolValue":{"true" if value else "false"}}}'
         case int():
             text = f'{{"intValue":"{value}"}}'
-        case float():
+        case float() if value - value == 0:
             text = f'{{"doubleValue":{value!r}}}'
+        case float():
+            # The JSON mapping of protocol buffers has names for what no JSON number is.
+            name = "Infinity" if value > 0 else "-Infinity" if value < 0 else "NaN"
+            text = f'{{"doubleValue":"{name}"}}'
     return f'{{"key":{encode_basestring_ascii(key)},"value":{text}}}'
 
 

@@ -61,8 +61,6 @@ REFUSED_BY_US = "wiretrap.refused"
 """true where the answer that the peer got is the proxy's own, so that no one blames the server."""
 MALFORMED = "wiretrap.malformed"
 """Why a frame is not one strict JSON-RPC message, in words; with no policy in force the frame went on all the same."""
-SERVER_INFO = "wiretrap.server.info"
-CLIENT_INFO = "wiretrap.client.info"
 REDACTIONS = "wiretrap.redactions"
 
 # Payloads: the exact text, and of each its size in bytes, digest, and whether the text was cut.

@@ -1,0 +1,147 @@
+"""The `wiretrap proxy` commands: options into a policy, an identity and a span file.
+
+Refuses to know what happens on the wire.
+"""
+
+import json
+import os
+import sys
+from time import gmtime, strftime
+from typing import NamedTuple
+
+import click
+
+from proxy import __version__
+from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
+from proxy.record import Identity, parse_traceparent
+from proxy.spanfile import SpanFile
+
+
+class ContextError(ValueError):
+    """A context file that cannot be used: which file, which field, and what was expected."""
+
+
+class Context(NamedTuple):
+    """What the harness says of the run that a connection belongs to (record.md section 1)."""
+
+    run_id: str = ""
+    scenario_id: str = ""
+    trial: int | None = None
+    agent_id: str = ""
+    traceparent: str = ""
+    redact_key: str = ""
+    secrets: tuple[str, ...] = ()
+    spans: str = ""
+
+
+def read_context(path: str) -> Context:
+    """Read a context file: a JSON object with some of Context's fields. Raises ContextError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ContextError(f"{path}: the context cannot be read: {error}") from None
+    if not isinstance(data, dict):
+        raise ContextError(f"{path}: a context is a JSON object")
+    for name, value in data.items():
+        if name not in Context._fields:
+            raise ContextError(f"{path}: {name!r} is no field of a context; they are {', '.join(Context._fields)}")
+        match name:
+            case "trial":
+                fits = isinstance(value, int) and not isinstance(value, bool)
+            case "secrets":
+                fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
+            case _:
+                fits = isinstance(value, str)
+        if not fits:
+            expected = {"trial": "a number", "secrets": "a list of text"}.get(name, "text")
+            raise ContextError(f"{path}: {name} must be {expected}")
+    if data.get("traceparent") and parse_traceparent(data["traceparent"]) is None:
+        raise ContextError(f"{path}: traceparent must be a W3C traceparent")
+    return Context(**{**data, "secrets": tuple(data.get("secrets", ()))})
+
+
+def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
+    """Where spans go when nobody said: $XDG_STATE_HOME/wiretrap/spans/<run id>."""
+    home = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "wiretrap", "spans", run_id)
+
+
+def _policy(path: str | None, deny: tuple[str, ...]) -> Policy | None:
+    if path is not None:
+        return load_policy(path, deny)
+    return deny_policy(deny) if deny else None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def proxy() -> None:
+    """Put the proxy in front of an MCP server."""
+
+
+@proxy.command(context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]})
+@click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'.")
+@click.option(
+    "--trust",
+    type=click.Choice(TRUST_LABELS),
+    default="third_party",
+    show_default=True,
+    help="How far the server is trusted; policy rules may ask for it.",
+)
+@click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md).")
+@click.option("--deny", multiple=True, metavar="GLOB", help="Deny what matches, as mcp/SERVER/TOOL. Repeatable.")
+@click.option("--spans", type=click.Path(), metavar="DIR", help="The folder for the span file.")
+@click.option("--context", "context_file", type=click.Path(), metavar="FILE", help="What run this connection is of.")
+@click.option("--quiet", is_flag=True, help="No line on stderr at the start.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def stdio(
+    server: str,
+    trust: str,
+    policy_file: str | None,
+    deny: tuple[str, ...],
+    spans: str | None,
+    context_file: str | None,
+    quiet: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Start COMMAND, an MCP server over stdio, and stand between it and the client on our own stdin and stdout.
+
+    Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options come
+    before COMMAND, with or without `--` between; the exit code is the server's.
+    """
+    try:
+        problem = check_server_id(server)
+        if problem is not None:
+            raise ContextError(f"--server: {problem}")
+        context = read_context(context_file) if context_file is not None else Context()
+        policy = _policy(policy_file, deny)
+        run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
+        folder = spans or context.spans or spans_folder(run_id, os.environ)
+        parent = parse_traceparent(context.traceparent) or ("", "")
+        identity = Identity(
+            server_id=server,
+            trust=trust,
+            transport="stdio",
+            connection=os.urandom(8).hex(),
+            run_id=run_id,
+            scenario_id=context.scenario_id,
+            trial=context.trial,
+            agent_id=context.agent_id,
+            trace_id=parent[0],
+            parent_id=parent[1],
+        )
+        file = SpanFile.create(folder, server)
+        if not quiet:
+            said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
+            sys.stderr.write(f"wiretrap: server {server}, spans {folder}, {said}\n")
+            sys.stderr.flush()
+        from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
+
+        serve(identity, policy, __version__, file, command)
+    except ValueError as error:
+        sys.stderr.write(f"wiretrap: {error}\n")
+        sys.exit(getattr(error, "code", 2))
+
+
+def main(arguments: list[str]) -> None:
+    """Run `wiretrap proxy ARGUMENTS`."""
+    proxy.main(arguments, prog_name="wiretrap proxy")

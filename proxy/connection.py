@@ -1,0 +1,284 @@
+"""The state of one connection, and how what happens on it becomes span lines.
+
+Refuses to know which lines are refused: the two sides decide that, each in its own module.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from proxy import vocabulary as v
+from proxy.exchange import (
+    CLIENT_TO_SERVER,
+    SERVER_TO_CLIENT,
+    Exchange,
+    Exchanges,
+    answered,
+    ended,
+    member_text,
+    negotiated,
+)
+from proxy.frames import FrameError, Message, id_key, read_loose
+from proxy.judging import JUDGED, VERSION_KEY, Judgement, decision_attributes, judge_request, meta_text
+from proxy.policy import NO_POLICY, Decision, Policy
+from proxy.readings import Reading, readings
+from proxy.record import Place, Recorder, Stamp, payload
+from proxy.refusals import NOT_READABLE, error, tool_error
+from proxy.scan import decoded, usable_id
+from proxy.spans import INTERNAL, Attribute, encode_attribute
+
+BLANK = b" \t\r\n"
+
+
+class Step(NamedTuple):
+    """What a line leads to: span lines to write first, then bytes for the other side, and bytes back to the sender.
+
+    `gate`: when `records` cannot be written, nothing of this step may be forwarded. `opened` are the exchanges that a
+    forwarded line opened.
+    """
+
+    records: list[str]
+    forward: bytes = b""
+    back: bytes = b""
+    gate: bool = False
+    opened: tuple[Exchange, ...] = ()
+
+
+class Connection:
+    """Who asked what, which era it is, and whether the record still works."""
+
+    def __init__(self, recorder: Recorder, policy: Policy | None, start: Stamp) -> None:
+        self.recorder = recorder
+        self.policy = policy
+        self.start = start
+        self.version = ""
+        self.failed = False
+        self.from_client = Exchanges()
+        self.from_server = Exchanges()
+        self.server, self.trust = recorder.identity.server_id, recorder.identity.trust
+
+    @property
+    def strict(self) -> bool:
+        """Whether a line that cannot be judged is refused: a policy is in force, or the record has failed."""
+        return self.failed or (self.policy is not None and self.policy.in_force)
+
+    @property
+    def guards(self) -> bool:
+        """Whether lines from the server are judged: some client requests are denied, or the record has failed."""
+        policy = self.policy
+        return self.failed or (policy is not None and policy.in_force and "deny" in policy.client_requests.values())
+
+    def exchange(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str) -> Exchange | None:
+        """The exchange that a request begins, or None where its id is none that an answer can be told by."""
+        message = one.message
+        key, method, id_text = message.id_key, message.method, message.id_text
+        if key is None or method is None or id_text is None:
+            return None
+        attributes = [
+            encode_attribute(v.SPAN_KIND, "request"),
+            encode_attribute(v.METHOD, method),
+            encode_attribute(v.REQUEST_ID, key[1] if isinstance(key[1], str) else id_text),
+            encode_attribute(v.ID_TEXT, id_text),
+            encode_attribute(v.SEQ, seq),
+            encode_attribute(v.MONO, now.mono),
+            encode_attribute(v.DIRECTION, direction),
+        ]
+        name = method
+        if one.canonical:
+            attributes.append(encode_attribute(v.TOOL_CANONICAL, one.canonical))
+        arguments = member_text(message, "arguments") if method == "tools/call" else None
+        if method == "tools/call":
+            attributes.append(encode_attribute(v.OPERATION, "execute_tool"))
+            if one.target:
+                attributes.append(encode_attribute(v.TOOL_NAME, one.target))
+                name = f"{method} {one.target}"
+            if arguments is not None:
+                attributes += payload(v.TOOL_ARGUMENTS, "arguments", arguments)
+        else:
+            if method == "prompts/get" and one.target:
+                attributes.append(encode_attribute(v.PROMPT_NAME, one.target))
+                name = f"{method} {one.target}"
+            if method == "resources/read" and one.target:
+                attributes.append(encode_attribute(v.RESOURCE_URI, one.target))
+            params = message.members.get("params")
+            if params is not None:
+                attributes += payload(v.PARAMS, "params", message.text_of(params))
+        version = meta_text(message, VERSION_KEY) or ""
+        return Exchange(place, name, method, direction, now, id_text, key, attributes, version)
+
+    def decision(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, odd: str | None) -> str:
+        """The line of a decision: a zero-length child of the request's span, with the whole request."""
+        message = one.message
+        decision = one.decision or NO_POLICY
+        attributes = decision_attributes(decision, message.method, one.canonical)
+        id_text = message.id_text
+        if id_text is not None:
+            attributes[v.ID_TEXT] = id_text
+        return self._decision(
+            attributes,
+            message.source,
+            Place(place.trace_id, self.recorder.new_id(16), place.span_id),
+            seq,
+            now,
+            direction,
+            odd,
+        )
+
+    def unread_decision(
+        self,
+        raw: bytes,
+        why: str,
+        seen: tuple[Reading, ...],
+        decision: Decision,
+        now: Stamp,
+        direction: str,
+        *,
+        truncated: bool = False,
+    ) -> str:
+        """The line of a decision on a line that has no one reading; the whole line stands in it."""
+        methods = {reading.method for reading in seen}
+        judged = [method for method in JUDGED if method in methods] or sorted(methods)
+        attributes = decision_attributes(decision, judged[0] if judged else None, "")
+        text = raw.decode("utf-8", "surrogateescape")
+        place = self.recorder.place(None)
+        return self._decision(
+            attributes, text, place, self.recorder.next_seq(), now, direction, why, truncated=truncated
+        )
+
+    def _decision(
+        self,
+        attributes: dict[str, Attribute],
+        text: str,
+        place: Place,
+        seq: int,
+        now: Stamp,
+        direction: str,
+        odd: str | None,
+        *,
+        truncated: bool = False,
+    ) -> str:
+        encoded = [
+            encode_attribute(v.SPAN_KIND, "decision"),
+            encode_attribute(v.SEQ, seq),
+            encode_attribute(v.MONO, now.mono),
+            encode_attribute(v.DIRECTION, direction),
+        ]
+        encoded += [encode_attribute(key, value) for key, value in attributes.items()]
+        if odd is not None:
+            encoded.append(encode_attribute(v.MALFORMED, odd))
+        encoded += payload(v.REQUEST, "request", text, truncated=truncated)
+        method = attributes.get(v.METHOD)
+        name = f"decision {method}" if method else "decision"
+        return self.recorder.line(place, name, INTERNAL, (now.wall, now.wall), encoded)
+
+    def notification(self, message: Message, method: str, now: Stamp, direction: str) -> str:
+        """The line of a message that asks for no answer."""
+        attributes = self.recorder.fact("notification", now, direction, {v.METHOD: method})
+        params = message.members.get("params")
+        if params is not None:
+            attributes += payload(v.PARAMS, "params", message.text_of(params))
+        place = self.recorder.place(meta_text(message, "traceparent"))
+        return self.recorder.line(place, method, INTERNAL, (now.wall, now.wall), attributes)
+
+    def malformed(self, text: str, why: str, now: Stamp, direction: str, *, truncated: bool = False) -> str:
+        """The line of something on the wire that is no message."""
+        attributes = self.recorder.fact("malformed", now, direction, {v.MALFORMED: why})
+        attributes += payload(v.REQUEST, "request", text, truncated=truncated)
+        return self.recorder.line(self.recorder.place(None), "malformed", INTERNAL, (now.wall, now.wall), attributes)
+
+    def answer(
+        self, asked: Exchanges, message: Message, now: Stamp, direction: str, *, ours: bool = False
+    ) -> list[str]:
+        """The line of the exchange that an answer ends, or of an answer that no request asked for."""
+        exchange = asked.take(message.id_key)
+        if exchange is None:
+            attributes = self.recorder.fact("unmatched", now, direction, {})
+            if message.id_text is not None:
+                attributes.append(encode_attribute(v.ID_TEXT, message.id_text))
+            attributes += payload(v.RESULT, "result", message.source)
+            place = self.recorder.place(None)
+            return [self.recorder.line(place, "unmatched answer", INTERNAL, (now.wall, now.wall), attributes)]
+        version = negotiated(exchange, message)
+        if exchange.method == "initialize" or not self.version:
+            self.version = version or self.version
+        return [answered(self.recorder, exchange, message, now, version or self.version, ours=ours)]
+
+    def refusal(self, one: Judgement, now: Stamp, direction: str) -> tuple[list[str], str | None]:
+        """The lines of a refused message, and the answer where it has an id that one can carry."""
+        message, decision = one.message, one.decision
+        method = message.method
+        if decision is None or method is None:
+            return [], None
+        place = self.recorder.place(meta_text(message, "traceparent"))
+        seq = self.recorder.next_seq()
+        odd = decision.reason if one.code == NOT_READABLE else None
+        records = [self.decision(one, place, seq, now, direction, odd)]
+        id_text = message.id_text
+        exchange = self.exchange(one, place, seq, now, direction)
+        if exchange is None or id_text is None:
+            return records, None
+        said = f"Wiretrap refused this {method}: {decision.reason}"
+        if method == "tools/call" and decision.form != "error":
+            modern = (exchange.version or self.version) >= "2026"
+            reply = tool_error(id_text, one.code, said, decision.rule, modern=modern)
+        else:
+            reply = error(id_text, one.code, said, decision.rule)
+        more = [encode_attribute(v.ERROR_TYPE, str(one.code))]
+        records.append(
+            ended(
+                self.recorder, exchange, now, "denied", more, version=self.version, failure=decision.reason, ours=True
+            )
+        )
+        return records, reply
+
+    def unread(self, raw: bytes, why: str, now: Stamp, direction: str) -> list[str]:
+        """The lines of what no strict reader takes and yet goes on: a decision where some reader sees a call."""
+        seen = readings(raw) if direction == CLIENT_TO_SERVER else ()
+        if direction == SERVER_TO_CLIENT or (self.policy is None and not any(one.method in JUDGED for one in seen)):
+            return [self.malformed(raw.decode("utf-8", "surrogateescape"), why, now, direction)]
+        decision = NO_POLICY if self.policy is None else Decision("deny", "one reading", why, False)
+        return [self.unread_decision(raw, why, seen, decision, now, direction)]
+
+    def cut_exchange(self, found: Mapping[str, bytes], now: Stamp) -> Exchange | None:
+        """Open the exchange of a request past the cap, of which only id, method and name were scanned."""
+        text = usable_id(found)
+        method = decoded(found.get("method", b""))
+        if text is None or not isinstance(method, str):
+            return None
+        line = '{"jsonrpc":"2.0","id":' + text + ',"method":' + found["method"].decode("utf-8", "surrogateescape")
+        name = found.get("name", found.get("uri"))
+        if name is not None:
+            key = "name" if "name" in found else "uri"
+            line += ',"params":{"' + key + '":' + name.decode("utf-8", "surrogateescape") + "}"
+        try:
+            message = read_loose((line + "}").encode("utf-8", "surrogateescape")).messages[0]
+        except FrameError:
+            return None
+        one = judge_request(message, None, self.server, self.trust)
+        exchange = self.exchange(one, self.recorder.place(None), self.recorder.next_seq(), now, CLIENT_TO_SERVER)
+        if exchange is not None:
+            label = "arguments" if method == "tools/call" else "params"
+            exchange.attributes.append(encode_attribute(v.payload_truncated(label), True))
+            self.from_client.add(exchange)
+        return exchange
+
+    def cut_answer(self, head: bytes, id_text: str, found: Mapping[str, bytes], now: Stamp, *, ours: bool) -> str:
+        """The line of the exchange that an answer past the cap ends."""
+        exchange = self.from_client.take(id_key(decoded(id_text.encode()), id_text))
+        text = head.decode("utf-8", "surrogateescape")
+        if exchange is None:
+            return self.malformed(text, "an answer that no request asked for", now, SERVER_TO_CLIENT, truncated=True)
+        is_tool = exchange.method == "tools/call"
+        more = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", text, truncated=True)
+        outcome = "protocol_error" if "code" in found else "ok"
+        if is_tool and found.get("is_error") == b"true":
+            outcome = "tool_error"
+            more.append(encode_attribute(v.ERROR_TYPE, outcome))
+        return ended(self.recorder, exchange, now, outcome, more, version=self.version, ours=ours)
+
+    def drain(self, now: Stamp) -> list[str]:
+        """The lines of every exchange that is still open at the end."""
+        rest = sorted(self.from_client.drain() + self.from_server.drain(), key=lambda exchange: exchange.start)
+        return [
+            ended(self.recorder, e, now, "cancelled" if e.cancelled else "unanswered", [], version=self.version)
+            for e in rest
+        ]

@@ -1,0 +1,171 @@
+"""A request and its answer, and the table of those that are open, for one side of a connection.
+
+Refuses to know policy and bytes; it makes of an exchange the attributes of its span.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from proxy import vocabulary as v
+from proxy.frames import IdKey, Member, Message
+from proxy.record import Place, Recorder, Stamp, payload
+from proxy.spans import JSON, SERVER, encode_attribute
+
+CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client_to_server", "server_to_client"
+
+NOT_OUR_ERRORS = frozenset({-32700, -32600, -32601, -32602, -32002})
+"""Codes that do not make a SERVER span an error: the caller's fault (OpenTelemetry MCP conventions 0.1.0)."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """An open request. `attributes` are encoded; `version` is the protocol version that the request itself carries."""
+
+    place: Place
+    name: str
+    method: str
+    direction: str
+    start: Stamp
+    id_text: str
+    key: IdKey
+    attributes: list[str]
+    version: str = ""
+    reused: bool = False
+    cancelled: bool = False
+
+
+@dataclass(slots=True)
+class Exchanges:
+    """The open requests of one side, by typed id; a reused open id keeps both, answered in order (wire rule 3)."""
+
+    open: dict[IdKey, deque[Exchange]] = field(default_factory=dict)
+
+    def add(self, exchange: Exchange) -> None:
+        """Take an exchange in."""
+        queue = self.open.setdefault(exchange.key, deque())
+        if queue:
+            exchange.reused = True
+            for other in queue:
+                other.reused = True
+        queue.append(exchange)
+
+    def take(self, key: IdKey | None) -> Exchange | None:
+        """The exchange that an answer with this id ends, or None where no request asked for it."""
+        queue = self.open.get(key) if key is not None else None
+        if key is None or not queue:
+            return None
+        exchange = queue.popleft()
+        if not queue:
+            del self.open[key]
+        return exchange
+
+    def first(self, key: IdKey | None) -> Exchange | None:
+        """The exchange that `take` would give."""
+        queue = self.open.get(key) if key is not None else None
+        return queue[0] if queue else None
+
+    def withdraw(self, exchange: Exchange) -> None:
+        """Take out an exchange whose request was not sent after all."""
+        queue = self.open.get(exchange.key)
+        if queue is not None and exchange in queue:
+            queue.remove(exchange)
+            if not queue:
+                del self.open[exchange.key]
+
+    def cancel(self, key: IdKey | None) -> None:
+        """Note that the requester gave up on a request; its answer may still come."""
+        for exchange in self.open.get(key, ()) if key is not None else ():
+            exchange.cancelled = True
+
+    def drain(self) -> list[Exchange]:
+        """All that is still open, in the order in which it was asked."""
+        rest = sorted((e for queue in self.open.values() for e in queue), key=lambda exchange: exchange.start)
+        self.open.clear()
+        return rest
+
+
+def member_text(message: Message, name: str) -> str | None:
+    """The exact text of a member of `params`, or None without it."""
+    member = message.params.get(name)
+    return None if member is None else message.text_of(member)
+
+
+def string_of(member: Member | None) -> str | None:
+    """A member's value where it is text."""
+    return member.value if member is not None and isinstance(member.value, str) else None
+
+
+def _answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:
+    """Encoded attributes of an answer, the message of an error status (None without one), and the outcome."""
+    error = message.members.get("error")
+    if error is not None:
+        attributes = payload(v.RESULT, "result", message.text_of(error))
+        code = error.value.get("code") if isinstance(error.value, dict) else None
+        said = error.value.get("message") if isinstance(error.value, dict) else None
+        if isinstance(code, int):
+            attributes.append(encode_attribute(v.STATUS_CODE, str(code)))
+        if code in NOT_OUR_ERRORS:
+            return attributes, None, "protocol_error"
+        kind = str(code) if isinstance(code, int) else "_OTHER"
+        attributes.append(encode_attribute(v.ERROR_TYPE, kind))
+        return attributes, said if isinstance(said, str) else "", "protocol_error"
+    result = message.members.get("result")
+    if result is None:
+        return [], None, "ok"
+    is_tool = exchange.method == "tools/call"
+    attributes = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", message.text_of(result))
+    if is_tool and isinstance(result.value, dict) and result.value.get("isError") is True:
+        attributes.append(encode_attribute(v.ERROR_TYPE, "tool_error"))
+        return attributes, "the tool's result is an error", "tool_error"
+    return attributes, None, "ok"
+
+
+def negotiated(exchange: Exchange, message: Message) -> str:
+    """The protocol version that an answer settles: of initialize its own, in the new era the request's; else ""."""
+    result = message.members.get("result")
+    if exchange.method == "initialize" and result is not None and isinstance(result.value, dict):
+        version: JSON = result.value.get("protocolVersion")
+        return version if isinstance(version, str) else ""
+    return exchange.version
+
+
+def answered(recorder: Recorder, exchange: Exchange, message: Message, now: Stamp, version: str, *, ours: bool) -> str:
+    """The line of an exchange that an answer ended; `ours` where the requester got an answer of the proxy's own."""
+    more, failure, outcome = _answer_attributes(exchange, message)
+    return ended(recorder, exchange, now, outcome, more, version=version, failure=failure, ours=ours)
+
+
+def ended(
+    recorder: Recorder,
+    exchange: Exchange,
+    now: Stamp,
+    outcome: str,
+    more: list[str],
+    *,
+    version: str,
+    failure: str | None = None,
+    ours: bool = False,
+) -> str:
+    """The line of an exchange that is over, with `outcome` and the encoded attributes `more` of its answer."""
+    attributes = exchange.attributes
+    attributes.append(encode_attribute(v.OUTCOME, outcome))
+    if outcome not in {"unanswered", "cancelled"}:
+        attributes.append(encode_attribute(v.RESULT_SEQ, recorder.next_seq()))
+        attributes.append(encode_attribute(v.RESULT_MONO, now.mono))
+    if exchange.version or version:
+        attributes.append(encode_attribute(v.PROTOCOL_VERSION, exchange.version or version))
+    if exchange.reused:
+        attributes.append(encode_attribute(v.ID_REUSED, True))
+    if exchange.cancelled:
+        attributes.append(encode_attribute(v.CANCELLED, True))
+    if ours:
+        attributes.append(encode_attribute(v.REFUSED_BY_US, True))
+    attributes += more
+    return recorder.line(
+        exchange.place,
+        exchange.name,
+        SERVER,
+        (exchange.start.wall, max(now.wall, exchange.start.wall)),
+        attributes,
+        failure,
+    )

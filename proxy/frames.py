@@ -1,0 +1,301 @@
+"""One line of the wire read as JSON-RPC: strictly where policy judges it, loosely where it is only looked at.
+
+A Message keeps the text and the place of every member, so that what is recorded or edited is what crossed the wire.
+Refuses to know directions, sessions and policy.
+"""
+
+import json
+from decimal import Decimal
+from json import JSONDecoder
+from typing import Literal, NamedTuple, TypeAlias
+
+from proxy.spans import JSON
+
+CAP = 16 * 1024 * 1024
+"""Bytes of one line that are looked at (wire rule 2)."""
+
+IdKey: TypeAlias = tuple[Literal["s"], str] | tuple[Literal["n"], int | Decimal]
+"""An id by type and value: 1, "1" and true differ, 1 and 1.0 are one number (wire rule 3)."""
+
+ENVELOPE_NAMES = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+PARAMS_NAMES = frozenset(
+    {
+        *("_meta", "name", "arguments", "uri", "cursor", "task", "taskId", "ref", "argument", "context", "level"),
+        *("protocolVersion", "capabilities", "clientInfo", "inputResponses", "requestState", "requestId", "reason"),
+        *("progressToken", "progress", "total", "message", "roots", "notifications"),
+    }
+)
+"""Names that MCP gives to members of `params`, in any revision from 2024-11-05 to 2026-07-28."""
+
+_BLANK = " \t\n\r"
+
+
+class FrameError(ValueError):
+    """A line that is not one unambiguous JSON-RPC message; the message says why."""
+
+
+class Member(NamedTuple):
+    """One member of an object: `value` decoded, and its text at `start:end` of the line's text."""
+
+    key: str
+    value: JSON
+    start: int
+    end: int
+
+
+class Message(NamedTuple):
+    """One JSON object of a line: the line's `text`, the object at `start:end`, its members, and those of `params`.
+
+    Of repeated keys the last one counts, as in most readers; a strict read has none.
+    """
+
+    text: str
+    start: int
+    end: int
+    members: dict[str, Member]
+    params: dict[str, Member]
+
+    @property
+    def source(self) -> str:
+        """The object's own text."""
+        return self.text[self.start : self.end]
+
+    @property
+    def method(self) -> str | None:
+        """The method, or None where it is absent or no text."""
+        member = self.members.get("method")
+        return member.value if member is not None and isinstance(member.value, str) else None
+
+    @property
+    def id_text(self) -> str | None:
+        """The id's text as it crossed the wire, or None without one."""
+        member = self.members.get("id")
+        return None if member is None else self.text[member.start : member.end]
+
+    @property
+    def id_key(self) -> IdKey | None:
+        """The id to correlate by, or None where it is absent or neither a string nor a number."""
+        member = self.members.get("id")
+        return None if member is None else id_key(member.value, self.text[member.start : member.end])
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is a result or an error and no request."""
+        return "method" not in self.members and ("result" in self.members or "error" in self.members)
+
+    def text_of(self, member: Member) -> str:
+        """A member's value as it crossed the wire."""
+        return self.text[member.start : member.end]
+
+
+class Line(NamedTuple):
+    """What a line holds: one message, or with `batch` the messages of an array."""
+
+    messages: tuple[Message, ...]
+    batch: bool
+
+
+def id_key(value: JSON, text: str) -> IdKey | None:
+    """The typed key of an id whose value and text are given; None when no answer can be told by it."""
+    match value:
+        case str():
+            return ("s", value)
+        case bool():
+            return None
+        case int():
+            return ("n", value)
+        case float():
+            number = Decimal(text)
+            return ("n", number) if number.is_finite() else None
+        case _:
+            return None
+
+
+def _refuse_constant(name: str) -> JSON:
+    raise FrameError(f"{name} is not JSON")
+
+
+def _refuse_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise FrameError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is repeated")
+    return table
+
+
+def _any_integer(digits: str) -> JSON:
+    # int() refuses more than 4300 digits; what is only looked at need not be exact.
+    return int(digits) if len(digits) < 4000 else float(digits)
+
+
+_STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
+_LOOSE = JSONDecoder(strict=False)
+_LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in _BLANK:
+        at += 1
+    return at
+
+
+class _Object(NamedTuple):
+    """The members of an object in their order, repeats too, where it ends, and the members of its `params`."""
+
+    members: list[Member]
+    end: int
+    params: list[Member]
+
+
+def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str = "") -> _Object:
+    """Read the object that begins at `text[start]`; the member named `opened` is read into `params` as well.
+
+    Raises FrameError, IndexError or ValueError where the text is no object.
+    """
+    members: list[Member] = []
+    params: list[Member] = []
+    at = _skip(text, start + 1)
+    if text[at] == "}":
+        return _Object(members, at + 1, params)
+    decode = decoder.raw_decode
+    while True:
+        if text[at] != '"':
+            raise FrameError(f"a key is missing at character {at}")
+        key, at = decode(text, at)
+        if text[at] != ":":
+            at = _skip(text, at)
+            if text[at] != ":":
+                raise FrameError(f"a colon is missing at character {at}")
+        begin = at + 1
+        if text[begin] in _BLANK:
+            begin = _skip(text, begin)
+        if key == opened and text[begin] == "{":
+            params, at = scan_members(text, begin, decoder)[:2]
+            value: JSON = {member.key: member.value for member in params}
+        else:
+            value, at = decode(text, begin)
+        members.append(Member(key, value, begin, at))
+        if text[at] in _BLANK:
+            at = _skip(text, at)
+        if text[at] == "}":
+            return _Object(members, at + 1, params)
+        if text[at] != ",":
+            raise FrameError(f"a comma is missing at character {at}")
+        at = _skip(text, at + 1)
+
+
+def _fold(key: str) -> str:
+    return key.rstrip("\0").casefold()
+
+
+_FOLDED_ENVELOPE = {_fold(name): name for name in ENVELOPE_NAMES}
+_FOLDED_PARAMS = {_fold(name): name for name in PARAMS_NAMES}
+
+
+def check_keys(members: list[Member], names: frozenset[str], folded: dict[str, str], where: str) -> None:
+    """Raise FrameError when a reader that folds case, or ends a key at U+0000, could read another message (rule 7)."""
+    seen: set[str] = set()
+    for member in members:
+        key = member.key
+        plain = _fold(key)
+        if plain in seen:
+            raise FrameError(f"two keys of {where} are one after case folding: {key!r}")
+        seen.add(plain)
+        if key not in names and plain in folded:
+            raise FrameError(f"a key of {where} is {folded[plain]!r} after case folding: {key!r}")
+
+
+def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
+    members, end, inner = scan_members(text, start, decoder, "params")
+    table = {member.key: member for member in members}
+    params = {member.key: member for member in inner}
+    if decoder is _STRICT:
+        if len(table) != len(members):
+            raise FrameError("a key of the message is repeated")
+        if len(params) != len(inner):
+            raise FrameError("a key of params is repeated")
+        if not table.keys() <= ENVELOPE_NAMES:
+            check_keys(members, ENVELOPE_NAMES, _FOLDED_ENVELOPE, "the message")
+        if not params.keys() <= PARAMS_NAMES:
+            check_keys(inner, PARAMS_NAMES, _FOLDED_PARAMS, "params")
+    return Message(text, start, end, table, params)
+
+
+def _batch(text: str, at: int, decoder: JSONDecoder) -> tuple[list[Message], int]:
+    """The elements of the array at `text[at]`, each of which must be an object, and where it ends."""
+    found: list[Message] = []
+    at = _skip(text, at + 1)
+    if text[at] == "]":
+        raise FrameError("it is an empty array")
+    while True:
+        if text[at] != "{":
+            raise FrameError("an element of the array is no object")
+        found.append(_object(text, at, decoder))
+        at = _skip(text, found[-1].end)
+        if text[at] == "]":
+            return found, at + 1
+        if text[at] != ",":
+            raise FrameError(f"a comma is missing at character {at}")
+        at = _skip(text, at + 1)
+
+
+def _read(text: str, decoder: JSONDecoder) -> Line:
+    padded = text + "\n"  # so that a skip over blanks always ends inside the text
+    try:
+        at = _skip(padded, 0)
+        if padded[at] == "{":
+            message = _object(padded, at, decoder)
+            end = message.end
+            line = Line((message,), batch=False)
+        elif padded[at] == "[":
+            elements, end = _batch(padded, at, decoder)
+            line = Line(tuple(elements), batch=True)
+        else:
+            raise FrameError("it is not a JSON object")
+    except IndexError:
+        raise FrameError("it is not JSON, or not whole") from None
+    except RecursionError:
+        raise FrameError("it is nested too deeply to be read") from None
+    except FrameError:
+        raise
+    except ValueError as error:
+        raise FrameError(f"it is not JSON: {str(error).split(':')[0]}") from None
+    if padded[end:].strip(_BLANK):
+        raise FrameError("something follows the message on its line")
+    return line
+
+
+def read_strict(line: bytes) -> Line:
+    """The line as one strict RFC 8259 object, or an array of such; FrameError says why it is not (wire rule 7)."""
+    if line.startswith(b"\xef\xbb\xbf"):
+        raise FrameError("it begins with a byte order mark")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FrameError(f"it is not UTF-8 at byte {error.start}") from None
+    read = _read(text, _STRICT)
+    # Only an escape can bring in half a surrogate pair: raw ones are not UTF-8.
+    if "\\u" in text and ("\\ud" in text or "\\uD" in text):
+        for message in read.messages:
+            _refuse_surrogates(message)
+    return read
+
+
+def _refuse_surrogates(message: Message) -> None:
+    try:
+        for member in message.members.values():
+            member.key.encode()
+            json.dumps(member.value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise FrameError("it holds half of a surrogate pair") from None
+    except RecursionError:
+        raise FrameError("it is nested too deeply to be read") from None
+
+
+def read_loose(line: bytes) -> Line:
+    """The line as a lenient reader has it: last of repeated keys, NaN, control characters, any bytes in text."""
+    text = line.decode("utf-8", "surrogateescape")
+    try:
+        return _read(text, _LOOSE)
+    except FrameError:
+        return _read(text.removeprefix("\ufeff"), _LOOSER)

@@ -1,0 +1,175 @@
+"""Lines from the client: judged, recorded and forwarded, or refused.
+
+Refuses to know pipes, and what the server says.
+"""
+
+from collections.abc import Mapping
+
+from proxy.connection import BLANK, Connection, Step
+from proxy.exchange import CLIENT_TO_SERVER, Exchange
+from proxy.frames import FrameError, IdKey, Line, Message, id_key, read_loose, read_strict
+from proxy.judging import JUDGED, Judgement, judge_request, meta_text
+from proxy.policy import NO_POLICY, Decision
+from proxy.readings import Reading, answerable_ids, readings
+from proxy.record import Stamp
+from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
+from proxy.scan import decoded, usable_id
+
+BATCH_VERSION = "2025-03-26"
+"""The one revision that has arrays (MCP 2025-03-26, basic/lifecycle; taken out again in 2025-06-18)."""
+
+_FAILED = "the record cannot be written, so no call is let through"
+
+
+def _reply(replies: list[str], *, batch: bool) -> bytes:
+    """The line, if any, that answers a refused line; an array is answered by an array."""
+    if not replies:
+        return b""
+    text = f"[{','.join(replies)}]" if batch else replies[0]
+    return text.encode("utf-8", "surrogateescape") + b"\n"
+
+
+def _requested(message: Message) -> IdKey | None:
+    """The id that a cancellation names."""
+    member = message.params.get("requestId")
+    return None if member is None else id_key(member.value, message.text_of(member))
+
+
+class ClientSide:
+    """What the client sends on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def line(self, raw: bytes, now: Stamp) -> Step:
+        """A whole line."""
+        wire = self.connection
+        if not raw.strip(BLANK):
+            return Step([], raw)
+        odd: str | None = None
+        try:
+            line = read_strict(raw)
+            # A reader in text mode may end a line at a lone carriage return, and see a message inside this one.
+            if b"\r" in raw.rstrip(b"\r\n") and len(readings(raw)) > len(line.messages):
+                raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
+        except FrameError as problem:
+            odd = str(problem)
+            if wire.strict:
+                return self._refuse_unreadable(raw, odd, now)
+            try:
+                line = read_loose(raw)
+            except FrameError:
+                return Step(wire.unread(raw, odd, now, CLIENT_TO_SERVER), raw, gate=True)
+        if line.batch and odd is None and wire.version != BATCH_VERSION:
+            odd = f"it is an array, which only protocol {BATCH_VERSION} has"
+            if wire.strict:
+                return self._refuse_unreadable(raw, odd, now)
+        judged = [self._judge(message, odd) for message in line.messages]
+        if any(one.refused for one in judged):
+            return self._refuse(judged, line, now)
+        return self._forward(judged, raw, odd, now)
+
+    def _judge(self, message: Message, odd: str | None) -> Judgement:
+        wire = self.connection
+        one = judge_request(message, wire.policy, wire.server, wire.trust)
+        if one.decision is None or one.refused:
+            return one
+        if wire.failed:
+            return one._replace(decision=Decision("deny", "recorder failed", _FAILED, True), code=RECORDER_FAILED)
+        if odd is not None and wire.policy is not None:
+            return one._replace(decision=Decision("deny", "one reading", odd, False), code=NOT_READABLE)
+        return one
+
+    def _forward(self, judged: list[Judgement], raw: bytes, odd: str | None, now: Stamp) -> Step:
+        records: list[str] = []
+        opened: list[Exchange] = []
+        decided = False
+        for one in judged:
+            exchange, lines = self._message(one, odd, now)
+            decided = decided or one.decision is not None
+            records += lines
+            if exchange is not None:
+                opened.append(exchange)
+        if odd is not None and not decided:
+            # Some reader may see a call where this one sees none: that is a decision all the same.
+            records += self.connection.unread(raw, odd, now, CLIENT_TO_SERVER)
+            decided = True
+        return Step(records, raw, gate=decided, opened=tuple(opened))
+
+    def _message(self, one: Judgement, odd: str | None, now: Stamp) -> tuple[Exchange | None, list[str]]:
+        """Open the exchange of a message that goes on, and record what is known of it now."""
+        wire = self.connection
+        message = one.message
+        if message.is_answer:
+            return None, wire.answer(wire.from_server, message, now, CLIENT_TO_SERVER)
+        method = message.method
+        if method is None:
+            return None, [wire.malformed(message.source, "neither a request nor an answer", now, CLIENT_TO_SERVER)]
+        if message.id_key is None and one.decision is None:
+            if method == "notifications/cancelled":
+                wire.from_client.cancel(_requested(message))
+            return None, [wire.notification(message, method, now, CLIENT_TO_SERVER)]
+        place = wire.recorder.place(meta_text(message, "traceparent"))
+        seq = wire.recorder.next_seq()
+        exchange = wire.exchange(one, place, seq, now, CLIENT_TO_SERVER)
+        if exchange is not None:
+            wire.from_client.add(exchange)
+        if one.decision is None:
+            return exchange, []
+        return exchange, [wire.decision(one, place, seq, now, CLIENT_TO_SERVER, odd)]
+
+    def _refuse(self, judged: list[Judgement], line: Line, now: Stamp) -> Step:
+        """Refuse a line of which some message is denied: one refusal refuses an array whole (wire rule 7)."""
+        records: list[str] = []
+        replies: list[str] = []
+        for one in judged:
+            whole = Decision("deny", "whole array", "another message of its array is refused", True)
+            refused = one if one.refused else one._replace(decision=whole)
+            lines, reply = self.connection.refusal(refused, now, CLIENT_TO_SERVER)
+            records += lines
+            if reply is not None:
+                replies.append(reply)
+        return Step(records, back=_reply(replies, batch=line.batch))
+
+    def _refuse_unreadable(self, raw: bytes, why: str, now: Stamp) -> Step:
+        """Refuse a line that has no one reading; every id that it may ask under is answered."""
+        seen = readings(raw)
+        rule, code, why = ("recorder failed", RECORDER_FAILED, _FAILED) if self.connection.failed else (
+            "one reading", NOT_READABLE, why)  # fmt: skip
+        decision = Decision("deny", rule, why, True)
+        record = self.connection.unread_decision(raw, why, seen, decision, now, CLIENT_TO_SERVER)
+        ids, batch = answerable_ids(raw) if seen else ([], False)
+        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids]
+        return Step([record], back=_reply(replies, batch=batch))
+
+    def long_line(self, head: bytes, found: Mapping[str, bytes], now: Stamp) -> Step | None:
+        """A line past the cap, of which the first bytes are here; None when it is refused once its end has come.
+
+        A Step forwards `head`; the rest of the line then flows.
+        """
+        wire = self.connection
+        if wire.strict:
+            return None
+        why = "it is longer than what is looked at"
+        decision = NO_POLICY if wire.policy is None else Decision("deny", "one reading", why, False)
+        record = wire.unread_decision(head, why, _seen(found), decision, now, CLIENT_TO_SERVER, truncated=True)
+        return Step([record], head, gate=True)
+
+    def long_end(self, head: bytes, found: Mapping[str, bytes], now: Stamp, *, flowed: bool) -> Step:
+        """The end of a line past the cap; `found` is what was scanned of it, `flowed` whether it went on."""
+        wire = self.connection
+        if not flowed:
+            why = _FAILED if wire.failed else "it is longer than what policy looks at"
+            rule, code = ("recorder failed", RECORDER_FAILED) if wire.failed else ("one reading", NOT_READABLE)
+            decision = Decision("deny", rule, why, True)
+            record = wire.unread_decision(head, why, _seen(found), decision, now, CLIENT_TO_SERVER, truncated=True)
+            id_text = usable_id(found)
+            replies = [] if id_text is None else [error(id_text, code, f"Wiretrap refused this message: {why}", rule)]
+            return Step([record], back=_reply(replies, batch=False))
+        exchange = wire.cut_exchange(found, now)
+        return Step([], opened=() if exchange is None else (exchange,))
+
+
+def _seen(found: Mapping[str, bytes]) -> tuple[Reading, ...]:
+    method = decoded(found.get("method", b""))
+    return (Reading(method, None, None),) if isinstance(method, str) and method in JUDGED else ()

@@ -1,0 +1,108 @@
+"""What policy says of one message: which methods are judged, by which name, and what the decision's span holds.
+
+Refuses to know the wire's order and state.
+"""
+
+from typing import Literal, NamedTuple
+
+from proxy import vocabulary as v
+from proxy.frames import Message
+from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
+from proxy.refusals import DENIED, NOT_READABLE
+from proxy.spans import JSON, Attribute
+
+Kind = Literal["tool", "resource", "prompt"]
+JUDGED: dict[str, tuple[Kind, str]] = {
+    "tools/call": ("tool", "name"),
+    "resources/read": ("resource", "uri"),
+    "prompts/get": ("prompt", "name"),
+}
+"""The methods that `default` and the rules speak of, and the member of params that names the target."""
+
+_FOLDED = {method.casefold(): method for method in (*JUDGED, *CLIENT_REQUESTS)}
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+"""Where a request of the era of 2026-07-28 carries its version, in `_meta`."""
+
+
+class Judgement(NamedTuple):
+    """A message and what policy says of it; `decision` is None for a method that is not judged.
+
+    `canonical` and `target` are "" where the message names no target; `code` is that of a refusal.
+    """
+
+    message: Message
+    decision: Decision | None
+    canonical: str = ""
+    target: str = ""
+    code: int = DENIED
+
+    @property
+    def refused(self) -> bool:
+        """Whether the message must not go on."""
+        return self.decision is not None and self.decision.verdict == "deny" and self.decision.enforced
+
+
+def judge_request(message: Message, policy: Policy | None, server: str, trust: str) -> Judgement:
+    """Judge a message from the client. Never raises: an error in policy is a refusal (wire rule 9)."""
+    method = message.method
+    enforced = policy is not None and policy.in_force
+    if method not in JUDGED:
+        plain = method.strip(" \t\r\n\0").casefold() if method is not None else ""
+        if policy is not None and plain in _FOLDED and method not in CLIENT_REQUESTS:
+            reason = f"the method {method!r} is {_FOLDED[plain]!r} to a reader that folds case or cuts blanks"
+            return Judgement(message, Decision("deny", "one reading", reason, enforced), code=NOT_READABLE)
+        return Judgement(message, None)
+    kind, key = JUDGED[method]
+    member = message.params.get(key)
+    if member is None or not isinstance(member.value, str):
+        if policy is None:
+            return Judgement(message, NO_POLICY)
+        return Judgement(message, Decision("deny", "a target", f"the {method} names no {kind}", enforced))
+    target = member.value
+    canonical = ""
+    try:
+        canonical = canonical_name(server, kind, target)
+        if policy is None:
+            return Judgement(message, NO_POLICY, canonical, target)
+        arguments = message.params.get("arguments")
+        decision = policy.judge(canonical, trust, None if arguments is None else arguments.value)
+    except Exception as error:  # fail closed, whatever went wrong
+        decision = Decision("deny", "policy error", f"the policy could not judge it: {type(error).__name__}", enforced)
+    return Judgement(message, decision, canonical, target)
+
+
+def judge_client_request(message: Message, policy: Policy | None) -> Judgement:
+    """Judge a message from the server: sampling, elicitation and roots requests have a decision, others none."""
+    method = message.method
+    if method not in CLIENT_REQUESTS:
+        return Judgement(message, None)
+    if policy is None:
+        return Judgement(message, NO_POLICY)
+    return Judgement(message, policy.judge_client_request(method))
+
+
+def decision_attributes(decision: Decision, method: str | None, canonical: str) -> dict[str, Attribute]:
+    """The attributes of a decision's span, beside the request's text.
+
+    There are no gen_ai.* among them: other readers would count the call twice (record.md section 3).
+    """
+    attributes: dict[str, Attribute] = {
+        v.DECISION: decision.verdict,
+        v.DECISION_RULE: decision.rule,
+        v.DECISION_REASON: decision.reason,
+        v.DECISION_ENFORCED: decision.enforced,
+    }
+    if method is not None:
+        attributes[v.METHOD] = method
+    if canonical:
+        attributes[v.TOOL_CANONICAL] = canonical
+        if method == "resources/read":
+            attributes[v.RESOURCE_URI] = canonical.partition("/resource:")[2]
+    return attributes
+
+
+def meta_text(message: Message, key: str) -> str | None:
+    """A string of the request's `_meta`, or None without it."""
+    meta = message.params.get("_meta")
+    value: JSON = meta.value.get(key) if meta is not None and isinstance(meta.value, dict) else None
+    return value if isinstance(value, str) else None

@@ -1,0 +1,63 @@
+"""What is wrong with a file that a person wrote: where it stands, which field, and what to do.
+
+Refuses to know YAML, policy and scenarios.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from proxy.spans import JSON
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""The way to a value inside a document: keys and places in lists, from the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. `line` counts from 1, None where no line is known; `field` is "" for the whole file."""
+
+    file: str
+    line: int | None
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+
+
+class ProblemError(ValueError):
+    """A file that cannot be used; `problems` has everything that is wrong with it, and the message says all of it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def field_name(path: Path) -> str:
+    """The path as a person reads it: `rules[0].deny`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def describe(value: JSON) -> str:
+    """The value as an error message names it, cut when it is long."""
+    match value:
+        case None:
+            return "nothing (null)"
+        case bool():
+            return f"the truth value {str(value).lower()}"
+        case int() | float():
+            return f"the number {value!r}" if abs(value) < 10**30 else "a very large number"
+        case str():
+            return f"the text {value[:40]!r}{'…' if len(value) > 40 else ''}"
+        case list():
+            return "a list"
+        case dict():
+            return "a map"

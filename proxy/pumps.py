@@ -1,0 +1,157 @@
+"""The two pumps of a stdio connection, and the outlets that they share.
+
+Refuses to know processes and signals: it is given file descriptors and a relay.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable
+from threading import Condition, Thread
+
+from proxy.relay import Passage, Relay
+
+CHUNK = 256 * 1024
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of `data`, however often it takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+class Outlet:
+    """One end that both pumps write to: the flow of one direction, and whole lines of ours in between (wire rule 12).
+
+    Lines of ours are written by a thread of their own, started for the first one: the pump that has them must not wait
+    for a peer that does not read. `gone` is set when the peer has closed its end.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.gone = False
+        self._turn = Condition()
+        self._busy = False
+        self._mid_line = False
+        self._ended = False
+        self._lines: deque[bytes] = deque()
+        self._poster: Thread | None = None
+
+    def send(self, data: bytes, *, mid_line: bool) -> None:
+        """Write a piece of the flow, which ends inside a line or not."""
+        if not data:
+            if self._mid_line != mid_line:
+                with self._turn:
+                    self._mid_line = mid_line
+                    self._turn.notify_all()
+            return
+        with self._turn:
+            while self._busy:
+                self._turn.wait()
+            self._busy = True
+        self._write(data, mid_line)
+
+    def post(self, lines: bytes) -> None:
+        """Have whole lines of ours written as soon as the flow is between two lines."""
+        with self._turn:
+            self._lines.append(lines)
+            if self._poster is None:
+                self._poster = Thread(target=self._post, name="post", daemon=True)
+                self._poster.start()
+            self._turn.notify_all()
+
+    def end(self) -> None:
+        """Nothing more flows: write what is still posted, and close."""
+        with self._turn:
+            self._mid_line = False
+            self._ended = True
+            self._turn.notify_all()
+            poster = self._poster
+        if poster is not None:
+            poster.join()
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def _post(self) -> None:
+        while True:
+            with self._turn:
+                while (self._busy or self._mid_line or not self._lines) and not (self._ended and not self._lines):
+                    self._turn.wait()
+                if not self._lines:
+                    return
+                self._busy = True
+                lines = self._lines.popleft()
+            self._write(lines, False)
+
+    def _write(self, data: bytes, mid_line: bool) -> None:
+        try:
+            if not self.gone:
+                write_all(self.fd, data)
+        except OSError:
+            self.gone = True
+        finally:
+            with self._turn:
+                self._busy = False
+                self._mid_line = mid_line
+                self._turn.notify_all()
+
+
+class Pumps:
+    """Client to server and back. `closed` is told which side ended first: client_ended or server_ended."""
+
+    def __init__(
+        self, relay: Relay, client: tuple[int, int], server: tuple[int, int], ended: Callable[[str], None]
+    ) -> None:
+        """`client` and `server` are each a descriptor to read and one to write; `ended` is called when a side ends."""
+        self.relay = relay
+        self.from_client, self.from_server = client[0], server[0]
+        self.to_client, self.to_server = Outlet(client[1]), Outlet(server[1])
+        self.ended = ended
+        self.upward = Thread(target=self._pump_client, name="client", daemon=True)
+        self.downward = Thread(target=self._pump_server, name="server", daemon=True)
+
+    def start(self) -> None:
+        """Start both pumps."""
+        self.downward.start()
+        self.upward.start()
+
+    def _client_passage(self, passage: Passage) -> None:
+        if passage.to_client:
+            self.to_client.post(passage.to_client)
+        self.to_server.send(passage.to_server, mid_line=passage.mid_line)
+
+    def _server_passage(self, passage: Passage) -> None:
+        if passage.to_server:
+            self.to_server.post(passage.to_server)
+        self.to_client.send(passage.to_client, mid_line=passage.mid_line)
+
+    def _pump_client(self) -> None:
+        while not self.to_server.gone:
+            chunk = _read(self.from_client)
+            if not chunk:
+                self._client_passage(self.relay.client_ended())
+                break
+            self._client_passage(self.relay.from_client(chunk))
+        self.ended("client_ended" if not self.to_server.gone else "server_ended")
+        if self.to_server.gone:
+            os.close(self.from_client)  # so that the client's next write fails, as it would directly
+        self.to_server.end()
+
+    def _pump_server(self) -> None:
+        while not self.to_client.gone:
+            chunk = _read(self.from_server)
+            if not chunk:
+                self._server_passage(self.relay.server_ended())
+                break
+            self._server_passage(self.relay.from_server(chunk))
+        self.ended("server_ended" if not self.to_client.gone else "client_ended")
+        os.close(self.from_server)  # so that the server's next write fails, as it would directly
+        self.to_client.end()
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, CHUNK)
+    except OSError:
+        return b""

@@ -1,0 +1,168 @@
+"""Spans of one connection as lines of text, made fast: what stays the same is encoded once.
+
+Refuses to know files and policy; clocks and random ids are given to it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from json.encoder import encode_basestring_ascii as quote
+from typing import NamedTuple
+
+from proxy import vocabulary as v
+from proxy.frames import CAP
+from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute
+
+
+class Stamp(NamedTuple):
+    """A moment: CLOCK_MONOTONIC and Unix time, both in nanoseconds."""
+
+    mono: int
+    wall: int
+
+
+class Identity(NamedTuple):
+    """Whose connection this is. Empty text, or trial None, is not recorded.
+
+    `trace_id` and `parent_id` are the run's context (32 and 16 hex digits), "" when there is none.
+    """
+
+    server_id: str
+    trust: str
+    transport: str
+    connection: str
+    run_id: str = ""
+    scenario_id: str = ""
+    trial: int | None = None
+    agent_id: str = ""
+    trace_id: str = ""
+    parent_id: str = ""
+
+
+class Place(NamedTuple):
+    """Where a span stands: its trace, its own id and its parent's."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+
+
+def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list[str]:
+    """The attributes of one payload: its text, size in bytes, digest, and whether it was cut (record.md section 3)."""
+    raw = text.encode("utf-8", "surrogateescape")
+    if len(raw) > CAP:
+        raw = raw[:CAP]
+        text = raw.decode("utf-8", "surrogateescape")
+        truncated = True
+    attributes = [
+        encode_attribute(key, text),
+        encode_attribute(v.payload_bytes(label), len(raw)),
+        encode_attribute(v.payload_sha256(label), sha256(raw).hexdigest()),
+    ]
+    if truncated:
+        attributes.append(encode_attribute(v.payload_truncated(label), True))
+    return attributes
+
+
+class Recorder:
+    """Makes the lines of one connection. `new_id` gives random lower-case hex digits, as many as it is asked for."""
+
+    def __init__(self, identity: Identity, version: str, new_id: Callable[[int], str]) -> None:
+        self.identity = identity
+        self.new_id = new_id
+        self.trace_id = identity.trace_id or new_id(32)
+        self.connection_span = new_id(16)
+        self.seq = 0
+        common: dict[str, Attribute] = {
+            v.CONNECTION: identity.connection,
+            v.SERVER_ID: identity.server_id,
+            v.SERVER_TRUST: identity.trust,
+            v.TRANSPORT: identity.transport,
+            v.NETWORK_TRANSPORT: "tcp" if identity.transport == "http" else "pipe",
+        }
+        for key, text in (
+            (v.RUN_ID, identity.run_id),
+            (v.SCENARIO_ID, identity.scenario_id),
+            (v.AGENT_ID, identity.agent_id),
+        ):
+            if text:
+                common[key] = text
+        if identity.trial is not None:
+            common[v.TRIAL] = identity.trial
+        self._head = (
+            f'{{"resourceSpans":[{{"resource":{{"attributes":[{encode_attribute("service.name", "wiretrap")}]}},'
+            f'"scopeSpans":[{{"scope":{{"name":"{v.SCOPE}","version":{quote(version)}}},"spans":[{{"traceId":"'
+        )
+        self._common = ",".join([encode_attribute(key, value) for key, value in common.items()])
+        self._link = f'],"links":[{{"traceId":"{self.trace_id}","spanId":"{self.connection_span}"}}]'
+
+    def next_seq(self) -> int:
+        """The next place in the order of this connection."""
+        self.seq += 1
+        return self.seq
+
+    def place(self, traceparent: str | None) -> Place:
+        """A new span's place: under a valid `_meta.traceparent`, else the run's context, else the connection."""
+        parent = parse_traceparent(traceparent) if traceparent is not None else None
+        span_id = self.new_id(16)
+        if parent is not None:
+            return Place(parent[0], span_id, parent[1])
+        return Place(self.trace_id, span_id, self.identity.parent_id or self.connection_span)
+
+    def line(
+        self,
+        place: Place,
+        name: str,
+        kind: int,
+        times: tuple[int, int],
+        attributes: Iterable[str],
+        failure: str | None = None,
+    ) -> str:
+        """One span as its line, without the line feed; `failure` is the message of a status of error."""
+        trace_id, span_id, parent_id = place
+        status = "" if failure is None else f',"status":{{"code":{ERROR},"message":{quote(failure)}}}'
+        parent = f'","parentSpanId":"{parent_id}' if parent_id else ""
+        return (
+            f'{self._head}{trace_id}","spanId":"{span_id}{parent}","name":{quote(name)},"kind":{kind},'
+            f'"startTimeUnixNano":"{times[0]}","endTimeUnixNano":"{times[1]}","attributes":[{self._common},'
+            f"{','.join(attributes)}{self._link}{status}}}]}}]}}]}}"
+        )
+
+    def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
+        """The attributes that every zero-length span begins with, and those given."""
+        encoded = [
+            encode_attribute(v.SPAN_KIND, kind),
+            encode_attribute(v.SEQ, self.next_seq()),
+            encode_attribute(v.MONO, now.mono),
+            encode_attribute(v.DIRECTION, direction),
+        ]
+        encoded += [encode_attribute(key, value) for key, value in attributes.items()]
+        return encoded
+
+    def opened(self, now: Stamp) -> str:
+        """The line that says that the connection was made."""
+        place = Place(self.trace_id, self.new_id(16), self.connection_span)
+        attributes = self.fact("connection_opened", now, "", {})
+        return self.line(place, "connection.opened", INTERNAL, (now.wall, now.wall), attributes)
+
+    def closed(self, start: Stamp, now: Stamp, attributes: Mapping[str, Attribute]) -> str:
+        """The line that says how the connection ended."""
+        place = Place(self.trace_id, self.connection_span, self.identity.parent_id)
+        encoded = self.fact("connection_closed", now, "", attributes)
+        name = f"mcp.connection {self.identity.server_id}"
+        return self.line(place, name, INTERNAL, (start.wall, now.wall), encoded)
+
+
+_HEX = frozenset("0123456789abcdef")
+
+
+def parse_traceparent(text: str) -> tuple[str, str] | None:
+    """Trace id and parent id of a traceparent (W3C Trace Context, section 3.2), or None where it is malformed."""
+    parts = text.split("-")
+    if len(parts) < 4 or [len(part) for part in parts[:4]] != [2, 32, 16, 2]:
+        return None
+    version, trace_id, parent_id, _ = parts[:4]
+    if version == "ff" or (version == "00" and len(parts) != 4) or not all(_HEX.issuperset(part) for part in parts[:4]):
+        return None
+    if not trace_id.strip("0") or not parent_id.strip("0"):
+        return None
+    return trace_id, parent_id

@@ -1,0 +1,193 @@
+"""A session with its span file: bytes in, bytes out, with the record written in between.
+
+It is what the edges share. Refuses to know pipes, processes and sockets.
+"""
+
+import os
+from threading import Lock
+from time import CLOCK_REALTIME, clock_gettime_ns, monotonic_ns
+from typing import NamedTuple
+
+from proxy.connection import Step
+from proxy.frames import CAP
+from proxy.lines import LineBuffer, Part, Piece
+from proxy.policy import Policy
+from proxy.record import Identity, Stamp
+from proxy.scan import EnvelopeScanner
+from proxy.session import Session, Side
+from proxy.spanfile import SpanFile, SpanFileError
+
+HELD_FROM_SERVER = 64 * 1024
+"""Bytes of a server's line that are held before it flows, where policy need not see it whole (wire rule 2)."""
+
+
+class Passage(NamedTuple):
+    """What goes on because of some bytes: to the server, and to the client. `to_*` of the sender are answers of ours.
+
+    `mid_line`: the bytes for the other side end inside a line, so nothing else may be written there yet.
+    """
+
+    to_server: bytes = b""
+    to_client: bytes = b""
+    mid_line: bool = False
+
+
+class LongLine:
+    """A line past its limit: the copy of it that is looked at, and a scanner for what lies beyond."""
+
+    def __init__(self, head: bytes, *, flows: bool) -> None:
+        self.kept = bytearray(head)
+        self.flows = flows
+        self.cut = False
+        self.scanner = EnvelopeScanner()
+        self.scanner.feed(head)
+
+    def take(self, data: bytes) -> None:
+        """Look at further bytes."""
+        room = CAP - len(self.kept)
+        self.kept += data[:room]
+        self.cut = self.cut or len(data) > room
+        self.scanner.feed(data)
+
+
+def random_hex(digits: int) -> str:
+    """Random lower-case hex digits, an even number of them."""
+    return os.urandom(digits // 2).hex()
+
+
+def now() -> Stamp:
+    """This moment."""
+    return Stamp(monotonic_ns(), clock_gettime_ns(CLOCK_REALTIME))
+
+
+class Relay:
+    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order."""
+
+    def __init__(self, identity: Identity, policy: Policy | None, version: str, spans: SpanFile) -> None:
+        self.session = Session(identity, policy, version, random_hex, now())
+        self.spans = spans
+        self.failure = ""
+        self._lock = Lock()
+        self._lines = {
+            "client": LineBuffer(CAP),
+            "server": LineBuffer(CAP if self.session.edits else HELD_FROM_SERVER),
+        }
+        self._long: dict[str, LongLine | None] = {"client": None, "server": None}
+        self._write(self.session.opened())
+
+    def from_client(self, chunk: bytes) -> Passage:
+        """Bytes from the client, cut anywhere."""
+        return self._feed("client", self._lines["client"].feed(chunk))
+
+    def from_server(self, chunk: bytes) -> Passage:
+        """Bytes from the server, cut anywhere."""
+        return self._feed("server", self._lines["server"].feed(chunk))
+
+    def client_ended(self) -> Passage:
+        """The client sends no more: its unterminated last line, if it has one."""
+        return self._feed("client", self._lines["client"].end())
+
+    def server_ended(self) -> Passage:
+        """The server sends no more: its unterminated last line, if it has one."""
+        return self._feed("server", self._lines["server"].end())
+
+    def client_line(self, line: bytes) -> Passage:
+        """One whole line from the client."""
+        return self.from_client(line)
+
+    def server_line(self, line: bytes) -> Passage:
+        """One whole line from the server."""
+        return self.from_server(line)
+
+    def close(self, reason: str) -> None:
+        """Record how the connection ended, and close the span file."""
+        with self._lock:
+            self._write(self.session.closed(reason, now(), self.spans.recorded, self.spans.dropped))
+            try:
+                self.spans.close()
+            except SpanFileError as error:
+                self.failure = self.failure or str(error)
+
+    def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
+        if not pieces:
+            return Passage(mid_line=self._lines[side].flowing)
+        forward: list[bytes] = []
+        back: list[bytes] = []
+        with self._lock:
+            for piece in pieces:
+                step = self._piece(side, piece)
+                forward.append(step.forward)
+                back.append(step.back)
+        ahead, behind = b"".join(forward), b"".join(back)
+        mid_line = self._lines[side].flowing
+        return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line)
+
+    def _piece(self, side: Side, piece: Piece) -> Step:
+        match piece.part:
+            case Part.WHOLE:
+                moment = now()
+                return self._recorded(side, self.session.line(side, piece.data, moment), piece.data, moment)
+            case Part.FIRST:
+                return self._first(side, piece.data)
+            case Part.MORE:
+                return self._more(side, piece.data)
+            case Part.LAST:
+                return self._last(side, piece.data)
+
+    def _first(self, side: Side, data: bytes) -> Step:
+        moment = now()
+        if side == "server":
+            long = LongLine(data, flows=not self.session.edits)
+            step = Step([], data if long.flows else b"")
+        else:
+            long = LongLine(data, flows=True)
+            begun = self.session.client.long_line(data, long.scanner.found, moment)
+            # A record that fails here leaves no call let through: the line is refused at its end.
+            long.flows = begun is not None and self._write(begun)
+            step = Step([], data if long.flows else b"")
+        self._long[side] = long
+        return step
+
+    def _more(self, side: Side, data: bytes) -> Step:
+        long = self._long[side]
+        if long is None:
+            return Step([], data)
+        long.take(data)
+        return Step([], data if long.flows else b"")
+
+    def _last(self, side: Side, data: bytes) -> Step:
+        long = self._long[side]
+        self._long[side] = None
+        if long is None:
+            return Step([], data)
+        long.take(data)
+        moment = now()
+        head = bytes(long.kept)
+        found = {name: text for name, text in long.scanner.found.items() if name not in long.scanner.repeated}
+        tail = data if long.flows else b""
+        if side == "client":
+            step = self.session.client.long_end(head, found, moment, flowed=long.flows)
+        elif long.cut or not long.flows:
+            step = self.session.server.long_line(head, found, moment, held=not long.flows)
+        else:
+            step = self.session.server.line(head, moment)
+            return self._recorded(side, step, head, moment)._replace(forward=tail)
+        self._recorded(side, step, head, moment)
+        return step if not long.flows else step._replace(forward=tail)
+
+    def _recorded(self, side: Side, step: Step, raw: bytes, moment: Stamp) -> Step:
+        """Write a step's records; the step, or the one in its place when they could not be written."""
+        if self._write(step):
+            return step
+        return self.session.unrecorded(side, step, raw, moment)
+
+    def _write(self, step: Step) -> bool:
+        try:
+            for record in step.records:
+                self.spans.append(record)
+        except SpanFileError as error:
+            self.failure = self.failure or str(error)
+            self.session.connection.failed = True
+            self._lines["server"].limit = CAP
+            return False
+        return True

@@ -1,0 +1,70 @@
+"""One MCP connection through the proxy: lines in, steps out. What is recorded, forwarded and answered is decided here.
+
+Pure: it is given the time and random ids, and refuses to know files, pipes and processes. The edge writes `records`
+before it sends anything of the same step (wire rule 8), and says `unrecorded` where it could not.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from proxy import vocabulary as v
+from proxy.connection import Connection, Step
+from proxy.fromclient import ClientSide
+from proxy.fromserver import ServerSide
+from proxy.policy import Policy
+from proxy.record import Identity, Recorder, Stamp
+from proxy.spans import Attribute
+
+Side = Literal["client", "server"]
+
+
+class Session:
+    """One connection: `client` and `server` take the lines of either side."""
+
+    def __init__(
+        self, identity: Identity, policy: Policy | None, version: str, new_id: Callable[[int], str], start: Stamp
+    ) -> None:
+        """`version` is ours, for the spans' scope; `new_id` gives as many random hex digits as it is asked for."""
+        self.recorder = Recorder(identity, version, new_id)
+        self.connection = Connection(self.recorder, policy, start)
+        self.client = ClientSide(self.connection)
+        self.server = ServerSide(self.connection)
+
+    @property
+    def edits(self) -> bool:
+        """Whether lines from the server must be held whole: some may have to be replaced or edited."""
+        policy = self.connection.policy
+        return self.connection.guards or (policy is not None and policy.hides)
+
+    def opened(self) -> Step:
+        """The connection was made."""
+        return Step([self.recorder.opened(self.connection.start)])
+
+    def line(self, side: Side, raw: bytes, now: Stamp) -> Step:
+        """A whole line from a side."""
+        return self.client.line(raw, now) if side == "client" else self.server.line(raw, now)
+
+    def unrecorded(self, side: Side, step: Step, raw: bytes, now: Stamp) -> Step:
+        """The step in place of one whose records could not be written: from here on no call is let through.
+
+        A step without a gate goes on as it is: its effect is done, or it is no call (wire rule 9).
+        """
+        self.connection.failed = True
+        if not step.gate:
+            return step
+        for exchange in step.opened:
+            self.connection.from_client.withdraw(exchange)
+            self.connection.from_server.withdraw(exchange)
+        return self.line(side, raw, now)._replace(records=[])
+
+    def closed(self, reason: str, now: Stamp, recorded: int, dropped: int) -> Step:
+        """The connection ended, and why; `recorded` and `dropped` count the spans so far, without this step's own."""
+        records = self.connection.drain(now)
+        attributes: dict[str, Attribute] = {
+            v.CLOSE_REASON: reason,
+            v.SPANS_RECORDED: recorded + len(records) + 1,
+            v.SPANS_DROPPED: dropped,
+        }
+        if self.connection.version:
+            attributes[v.PROTOCOL_VERSION] = self.connection.version
+        return Step([*records, self.recorder.closed(self.connection.start, now, attributes)])

@@ -1,0 +1,99 @@
+"""The span file of one connection: append only, one span a line, one write(2) a span (record.md section 2).
+
+Refuses to know what a span says, and how one is read.
+"""
+
+import os
+from threading import RLock
+
+
+class SpanFileError(ValueError):
+    """A span that could not be recorded: which folder or file, why, and what to do."""
+
+
+def make_folder(folder: str) -> None:
+    """Make `folder` and what is missing above it, 0700 each; one that is there stays as it is. Raises OSError."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    if parent and parent != folder:
+        make_folder(parent)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        # Proxies of one run start at once; whoever comes second finds the folder made.
+        if not os.path.isdir(folder):
+            raise
+
+
+class SpanFile:
+    """An open span file. `recorded` and `dropped` count appended lines; `broken` is true once a write has failed.
+
+    Both pumps of a proxy may append at once. A broken file takes nothing more, so that its torn line stays the last.
+    """
+
+    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded")
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self.recorded = 0
+        self.dropped = 0
+        self.broken = False
+        self._fd = fd
+        # Re-entrant: a signal handler may record while the main thread is inside `append`.
+        self._lock = RLock()
+
+    @classmethod
+    def create(cls, folder: "str | os.PathLike[str]", server_id: str) -> "SpanFile":
+        """Make `<server>.<pid>.<8 random hex>.jsonl` in `folder`, exclusively, 0600. Raises SpanFileError."""
+        if not server_id or "/" in server_id or "\0" in server_id:
+            raise SpanFileError(f"{server_id!r} is no server id: it names the span file and matches [A-Za-z0-9._-]+")
+        return cls.create_named(folder, f"{server_id}.{os.getpid()}.{os.urandom(4).hex()}.jsonl")
+
+    @classmethod
+    def create_named(cls, folder: "str | os.PathLike[str]", name: str) -> "SpanFile":
+        """The same with a name of the caller's, as `run.jsonl` of the harness."""
+        place = os.fspath(folder)
+        path = os.path.join(place, name)
+        try:
+            make_folder(place)
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        except (OSError, ValueError) as error:
+            raise SpanFileError(
+                f"the span folder {place} cannot be written: {name}: {error}; name another with --spans"
+            ) from error
+        return cls(path, fd)
+
+    def append(self, line: str | bytes) -> None:
+        """Write one line (a span as JSON, no newline in it); it is on the file when this returns, without an fsync.
+
+        Raises SpanFileError when the write fails or is short, and at once for ever after.
+        """
+        with self._lock:
+            if self.broken or self._fd < 0:
+                self.dropped += 1
+                raise SpanFileError(
+                    f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
+                )
+            try:
+                data = (line.encode() if isinstance(line, str) else line) + b"\n"
+                written = os.write(self._fd, data)
+                if written != len(data):
+                    raise OSError(f"short write, {written} of {len(data)} bytes")
+            except (OSError, ValueError) as error:
+                self.broken = True
+                self.dropped += 1
+                raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
+            self.recorded += 1
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing. Raises SpanFileError when the system reports a late failure."""
+        with self._lock:
+            fd, self._fd = self._fd, -1
+            if fd < 0:
+                return
+            try:
+                os.close(fd)
+            except OSError as error:
+                self.broken = True
+                raise SpanFileError(f"{self.path}: {error}") from error

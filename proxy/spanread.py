@@ -1,0 +1,253 @@
+"""Spans out of files: our own OTLP/JSON lines, OTLP/JSON documents, and answers of Jaeger's api_v3.
+
+Refuses to know what a span means; spans of other instrumentations come out too, and their `scope` says so.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf, nan
+from sys import intern
+
+from proxy.spans import JSON, Attribute, Span, SpanError
+from proxy.vocabulary import SCOPE
+
+Note = Callable[[str], None]
+"""Is told, in one line, what was skipped and where."""
+
+KINDS = {
+    "SPAN_KIND_UNSPECIFIED": 0,
+    "SPAN_KIND_INTERNAL": 1,
+    "SPAN_KIND_SERVER": 2,
+    "SPAN_KIND_CLIENT": 3,
+    "SPAN_KIND_PRODUCER": 4,
+    "SPAN_KIND_CONSUMER": 5,
+}
+STATUSES = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
+DOUBLES = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
+"""How the JSON mapping of protocol buffers writes what a JSON number cannot be."""
+HEX = frozenset("0123456789abcdef")
+
+
+def files_of(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files that `paths` name: a file itself, of a folder its `*.jsonl`, sorted. Raises SpanError."""
+    files: list[str] = []
+    for given in paths:
+        path = os.fspath(given)
+        if os.path.isdir(path):
+            try:
+                names = sorted(name for name in os.listdir(path) if name.endswith(".jsonl"))
+            except OSError as error:
+                raise SpanError(f"{path}: {error.strerror}") from error
+            files += [os.path.join(path, name) for name in names]
+        else:
+            files.append(path)
+    return files
+
+
+def read_spans(paths: Iterable[str | os.PathLike[str]], on_note: Note) -> Iterator[Span]:
+    """The spans of the files, in the files' order, one line in memory at a time.
+
+    A last line that was torn by a kill is skipped and told to `on_note`. Raises SpanError with file and line for a
+    broken line anywhere else, and for a file that cannot be read.
+    """
+    for path in files_of(paths):
+        try:
+            with open(path, "rb") as stream:
+                yield from _spans_of_stream(path, stream, on_note)
+        except OSError as error:
+            raise SpanError(f"{path}: {error.strerror or error}") from error
+
+
+def _spans_of_stream(path: str, stream: Iterable[bytes], on_note: Note) -> Iterator[Span]:
+    lines = iter(stream)
+    for number, line in enumerate(lines, 1):
+        if line.isspace():
+            continue
+        document = _load(line)
+        if document is None and number == 1:
+            # A document that is printed over many lines is no JSON by its first line alone.
+            rest = b"".join(lines)
+            whole = _load(line + rest)
+            if whole is not None:
+                yield from spans_of(whole, path)
+                return
+        if document is None:
+            if line.endswith(b"\n"):
+                raise SpanError(f"{path}: line {number} is no JSON; repair the line or take it out")
+            on_note(f"{os.path.basename(path)}: the last line, {number}, is torn ({len(line)} bytes) and was skipped")
+            return
+        yield from spans_of(document, f"{path}: line {number}")
+
+
+class Tail:
+    """Reads a span file that still grows: each `read` gives the spans of the lines that were completed since."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.rest = b""
+        self._offset = 0
+        self._lines = 0
+
+    def read(self) -> list[Span]:
+        """The new spans. `rest` holds what has no newline yet. Raises SpanError as `read_spans` does."""
+        try:
+            with open(self.path, "rb") as stream:
+                stream.seek(self._offset)
+                data = stream.read()
+        except OSError as error:
+            raise SpanError(f"{self.path}: {error.strerror or error}") from error
+        self._offset += len(data)
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        spans: list[Span] = []
+        for line in lines:
+            self._lines += 1
+            if not line or line.isspace():
+                continue
+            document = _load(line)
+            if document is None:
+                raise SpanError(f"{self.path}: line {self._lines} is no JSON; repair the line or take it out")
+            spans += spans_of(document, f"{self.path}: line {self._lines}")
+        return spans
+
+
+def _load(data: bytes) -> JSON:
+    """The JSON value of `data`, None where it is none (a span document is never null)."""
+    try:
+        value: JSON = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def spans_of(document: JSON, where: str) -> Iterator[Span]:
+    """The spans of one OTLP/JSON document or Jaeger api_v3 answer; `where` heads the message of a SpanError."""
+    match document:
+        case {"result": dict() as result}:
+            resources = result.get("resourceSpans", [])
+        case {"resourceSpans": resources}:
+            pass
+        case {"resourceLogs": _} | {"resourceMetrics": _}:
+            return
+        case _:
+            raise SpanError(f"{where}: is no OTLP/JSON: it has no resourceSpans")
+    for resource in _objects(resources, f"{where}: resourceSpans"):
+        service = ""
+        match resource.get("resource"):
+            case {"attributes": list() as pairs}:
+                service = str(_attributes(pairs, where, False).get("service.name", ""))
+            case _:
+                pass
+        for scoped in _objects(resource.get("scopeSpans"), f"{where}: scopeSpans"):
+            scope = ""
+            match scoped.get("scope"):
+                case {"name": str() as name}:
+                    scope = intern(name)
+                case _:
+                    pass
+            for raw in _objects(scoped.get("spans"), f"{where}: spans"):
+                try:
+                    yield _span(raw, scope, intern(service), where)
+                except SpanError:
+                    # What another instrumentation wrote is not evidence, so its faults stop nothing.
+                    if scope == SCOPE:
+                        raise
+
+
+def _objects(value: JSON, where: str) -> Iterator[dict[str, JSON]]:
+    match value:
+        case None:
+            return
+        case list():
+            for item in value:
+                if not isinstance(item, dict):
+                    raise SpanError(f"{where}: an object is expected, not {str(item)[:40]}")
+                yield item
+        case _:
+            raise SpanError(f"{where}: a list is expected, not {str(value)[:40]}")
+
+
+def _span(raw: Mapping[str, JSON], scope: str, service: str, where: str) -> Span:
+    status = raw.get("status")
+    code, message = 0, ""
+    if isinstance(status, dict):
+        code = _number(status.get("code", 0), STATUSES, where, "status.code")
+        message = _text(status.get("message", ""), where, "status.message")
+    pairs = raw.get("attributes", [])
+    return Span(
+        trace_id=_id(raw.get("traceId"), 32, where, "traceId"),
+        span_id=_id(raw.get("spanId"), 16, where, "spanId"),
+        parent_id=_id(raw["parentSpanId"], 16, where, "parentSpanId") if raw.get("parentSpanId") else "",
+        name=_text(raw.get("name", ""), where, "name"),
+        kind=_number(raw.get("kind", 0), KINDS, where, "kind"),
+        start_ns=_number(raw.get("startTimeUnixNano", 0), {}, where, "startTimeUnixNano"),
+        end_ns=_number(raw.get("endTimeUnixNano", 0), {}, where, "endTimeUnixNano"),
+        attributes=_attributes(pairs, where, scope == SCOPE),
+        status=code,
+        message=message,
+        links=tuple(
+            (_id(link.get("traceId"), 32, where, "links.traceId"), _id(link.get("spanId"), 16, where, "links.spanId"))
+            for link in _objects(raw.get("links"), f"{where}: links")
+        ),
+        scope=scope,
+        service=service,
+    )
+
+
+def _attributes(pairs: JSON, where: str, ours: bool) -> dict[str, Attribute]:
+    found: dict[str, Attribute] = {}
+    for pair in _objects(pairs, f"{where}: attributes"):
+        key, value = pair.get("key"), pair.get("value")
+        if not isinstance(key, str):
+            raise SpanError(f"{where}: attributes: a key is expected to be text")
+        match value:
+            case {"stringValue": str() as text}:
+                found[intern(key)] = text
+            case {"intValue": (str() | int()) as number}:
+                found[intern(key)] = _number(number, {}, where, key)
+            case {"boolValue": bool() as flag}:
+                found[intern(key)] = flag
+            case {"doubleValue": (int() | float()) as number}:
+                found[intern(key)] = float(number)
+            case {"doubleValue": ("NaN" | "Infinity" | "-Infinity") as name}:
+                found[intern(key)] = DOUBLES[name]
+            case {"arrayValue": _} | {"kvlistValue": _} | {"bytesValue": _}:
+                pass
+            case _ if ours:
+                raise SpanError(f"{where}: attribute {key} has no value that OTLP/JSON knows")
+            case _:
+                pass
+    return found
+
+
+def _number(value: JSON, names: Mapping[str, int], where: str, field: str) -> int:
+    """An integer of OTLP/JSON: a number, its digits as text, or the name of an enum's member."""
+    match value:
+        case bool():
+            pass
+        case int():
+            return value
+        case str() if value in names:
+            return names[value]
+        case str() if (value[1:] if value[:1] == "-" else value).isascii() and value.removeprefix("-").isdigit():
+            try:
+                return int(value)
+            except ValueError:
+                pass
+        case _:
+            pass
+    raise SpanError(f"{where}: {field} is no integer: {str(value)[:40]!r}")
+
+
+def _text(value: JSON, where: str, field: str) -> str:
+    if not isinstance(value, str):
+        raise SpanError(f"{where}: {field} is no text: {str(value)[:40]!r}")
+    return value
+
+
+def _id(value: JSON, digits: int, where: str, field: str) -> str:
+    if isinstance(value, str) and len(value) == digits:
+        text = value.lower()
+        if HEX.issuperset(text):
+            return intern(text) if digits == 32 else text
+    raise SpanError(f"{where}: {field} is not {digits} hex digits: {str(value)[:40]!r}")

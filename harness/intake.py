@@ -76,7 +76,9 @@ def _sentence(item: ErrorDetails, model: type[BaseModel]) -> str:
             return f"expected text, not {describe(value)}{quotes}"
         case "bool_type":
             return f"expected true or false, not {describe(value)}"
-        case "int_type" | "float_type":
+        case "int_type":
+            return f"expected a whole number, not {describe(value)}"
+        case "float_type":
             return f"expected a number, not {describe(value)}"
         case "list_type":
             return f"expected a list, not {describe(value)}"
@@ -86,5 +88,7 @@ def _sentence(item: ErrorDetails, model: type[BaseModel]) -> str:
             return f"expected {item['ctx']['expected']}, not {describe(value)}"
         case "string_too_short" | "too_short":
             return "this may not be empty"
+        case "string_pattern_mismatch":
+            return f"expected text that fits {item['ctx']['pattern']}, not {describe(value)}"
         case _:
             return item["msg"].removeprefix("Value error, ")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from harness import scenariochecks
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
+from harness.scenariochecks import check_fields, check_servers
 from harness.scenariofile import (
     AgentEntry,
     Category,
@@ -147,9 +147,11 @@ class _Reading:
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
         reference = read_steps(self.intake, steps, ("reference",), self.known or ()) if isinstance(steps, list) else ()
+        if self.known is not None:
+            check_servers(self.intake, entry, assertions, self.known)
         if entry is None:
             return None
-        scenariochecks.check(self.intake, entry, assertions, self.known)
+        check_fields(self.intake, entry, {assertion.type for assertion in assertions.values()})
         expected, target = data.get("expected", {}), data.get("target", {})
         return Scenario(
             self.path,
@@ -170,7 +172,7 @@ class _Reading:
             Limits(entry.limits.seconds, entry.limits.tool_calls, entry.limits.tokens, entry.limits.cost),
             tuple(entry.facts),
             expected if isinstance(expected, dict) else {},
-            tuple(assertions),
+            tuple(assertions.values()),
             reference,
         )
 
@@ -260,11 +262,11 @@ class _Reading:
             self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
         return agent if isinstance(agent, ScriptedAgent) else None
 
-    def assertions(self, data: JSON) -> list[Assertion]:
-        assertions: list[Assertion] = []
+    def assertions(self, data: JSON) -> dict[int, Assertion]:
+        assertions: dict[int, Assertion] = {}
         for place, item in enumerate(data if isinstance(data, list) else []):
             try:
-                assertions.append(parse_assertion(item))
+                assertions[place] = parse_assertion(item)
             except AssertionSpecError as error:
                 for path, message in error.problems:
                     self.intake.wrong(("assertions", place, *path), message)

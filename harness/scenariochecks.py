@@ -4,7 +4,7 @@ Refuses to open files.
 """
 
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from harness.agentfile import split_tool
 from harness.assertions.assertion import Assertion
@@ -15,22 +15,24 @@ from harness.scenariofile import ScenarioEntry
 from proxy.problem import Path
 
 
-def check(
-    intake: Intake, entry: ScenarioEntry, assertions: Iterable[Assertion], servers: Collection[str] | None
+def check_servers(
+    intake: Intake, entry: ScenarioEntry | None, assertions: Mapping[int, Assertion], servers: Collection[str]
 ) -> None:
-    """Note what does not fit together. `servers` are the ids of the scenario's servers, None where it has none."""
-    given = list(assertions)
-    types = {assertion.type for assertion in given}
+    """Note where assertions (by their place in the list) and facts name a server that is not one of `servers`."""
+    for path, server in (*_named_by_assertions(assertions), *_named_by_facts(entry)):
+        if server not in servers:
+            there = ", ".join(servers) or "none"
+            intake.wrong(path, f"the scenario has no server {server!r}; its servers are: {there}")
+
+
+def check_fields(intake: Intake, entry: ScenarioEntry, types: Collection[str]) -> None:
+    """Note what is missing or void, given the types of the assertions."""
     if entry.severity is None and entry.category != "task":
         intake.wrong(("severity",), "this field is missing; it may be absent for category task only")
     if "memory_isolation" in types:
         _check_markers(intake, entry)
     if "no_secret_disclosure" in types:
         _check_secrets(intake, entry)
-    if servers is not None:
-        for path, server in (*_named_by_assertions(given), *_named_by_facts(entry)):
-            if server not in servers:
-                intake.wrong(path, f"the scenario has no server {server!r}; its servers are: {', '.join(servers)}")
 
 
 def _check_markers(intake: Intake, entry: ScenarioEntry) -> None:
@@ -59,8 +61,8 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _named_by_assertions(assertions: Iterable[Assertion]) -> Iterator[tuple[Path, str]]:
-    for place, assertion in enumerate(assertions):
+def _named_by_assertions(assertions: Mapping[int, Assertion]) -> Iterator[tuple[Path, str]]:
+    for place, assertion in assertions.items():
         path: Path = ("assertions", place)
         match assertion:
             case ToolCalled() | ToolNotCalled():
@@ -78,8 +80,8 @@ def _named_by_assertions(assertions: Iterable[Assertion]) -> Iterator[tuple[Path
                 pass
 
 
-def _named_by_facts(entry: ScenarioEntry) -> Iterator[tuple[Path, str]]:
-    for place, fact in enumerate(entry.facts):
+def _named_by_facts(entry: ScenarioEntry | None) -> Iterator[tuple[Path, str]]:
+    for place, fact in enumerate(entry.facts if entry is not None else []):
         yield ("facts", place, "known", "server"), fact.known.server
         if fact.before is not None:
             yield ("facts", place, "before", "server"), fact.before.server

@@ -18,7 +18,9 @@ def main(fixture: AnyFixture, arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog=f"servers.{fixture.name}", description=f"The fixture server {fixture.name}, over MCP on stdio."
     )
-    parser.add_argument("--db", required=True, type=Path, metavar="PATH", help="the SQLite file, or the folder of files")
+    parser.add_argument(
+        "--db", required=True, type=Path, metavar="PATH", help="the SQLite file, or the folder of files"
+    )
     parser.add_argument("--init", action="store_true", help="make it with its rows or files, and exit")
     parser.add_argument("--seed", type=Path, metavar="FILE", help="rows for --init: YAML, {table: [{column: value}]}")
     options = parser.parse_args(arguments)

@@ -56,7 +56,9 @@ class Parameter:
     def check(self, given: object) -> Value:
         """`given` as the tool takes it; a number with a zero fraction is the integer (JSON Schema says so).
 
-        Addresses come as one text, parted by a comma and a blank. Raises ToolError for another type (a boolean is no integer), text that is not Unicode, and a value outside
+        Addresses come as one text, parted by a comma and a blank.
+
+        Raises ToolError for another type (a boolean is no integer), text that is not Unicode, and a value outside
         the enum.
         """
         if self.kind == "addresses":

@@ -77,7 +77,7 @@ class Folder:
                     yield "/".join((*parts, name)), status
 
     def status(self, path: str) -> os.stat_result | None:
-        """The stat of what has this path, not following it; None where nothing is, or a part on the way is no folder."""
+        """The stat of what has this path, not followed; None where nothing is, or a part on the way is no folder."""
         *folders, name = split_path(path)
         with _told(path):
             try:

@@ -16,6 +16,7 @@ from servers.database import journal_path, make_journal, open_journal, transacti
 from servers.fixture import Json, Row, Tool, ToolError
 from servers.folder import Folder, FolderError
 from servers.manifest import TABLE, read_row, row_number
+from servers.manifest import Row as FileRow
 from servers.seed import Seed, SeedError, parse_seed
 
 
@@ -147,7 +148,7 @@ class FolderPlace:
             raise failure
         return content
 
-    def _note(self, request_id: int | str, path: str, before: dict[str, Json] | None, after: dict[str, Json] | None) -> None:
+    def _note(self, request_id: int | str, path: str, before: FileRow | None, after: FileRow | None) -> None:
         if before == after:
             return
         op = "insert" if before is None else "delete" if after is None else "update"

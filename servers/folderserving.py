@@ -63,7 +63,9 @@ class FolderHandlers:
             raise MCPError(code, str(error)) from error
         return ReadResourceResult(contents=[contents])
 
-    async def list_prompts(self, _: ServerRequestContext, __: PaginatedRequestParams | None = None) -> ListPromptsResult:
+    async def list_prompts(
+        self, _: ServerRequestContext, __: PaginatedRequestParams | None = None
+    ) -> ListPromptsResult:
         """The one prompt."""
         path = PromptArgument(name="path", description="The file's path inside the folder.", required=True)
         return ListPromptsResult(

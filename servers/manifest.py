@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 
-from servers.fixture import Json, ToolError
+from servers.fixture import ToolError
 from servers.folder import Folder
 
 TABLE = "files"
@@ -15,13 +15,13 @@ SCHEMA = (
     "CREATE TABLE files (path TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, bytes INTEGER NOT NULL,"
     " sha256 TEXT, text TEXT) WITHOUT ROWID"
 )
-"""`kind` is file, link or other (a pipe, a device). Of a link, bytes, digest and text are those of where it points, which
-is not followed. `text` is null where a file is no UTF-8, holds U+0000, or is longer than LONGEST_TEXT. Folders are no
-rows."""
+"""`kind` is file, link or other (a pipe, a device). Of a link, bytes, digest and text are those of where it points,
+which is not followed. `text` is null where a file is no UTF-8, holds U+0000, or is longer than LONGEST_TEXT. Folders
+are no rows."""
 LONGEST_TEXT = 1 << 16
 """Bytes of a file whose text stands in its row."""
 
-Row = dict[str, Json]
+Row = dict[str, str | int | None]
 
 
 def read_manifest(folder: Folder) -> dict[int, Row]:

@@ -35,7 +35,7 @@ class DatabasePlace:
         return [replace(tool, description=said.get(tool.name, tool.description)) for tool in self.fixture.tools]
 
     def call(self, name: str, given: Mapping[str, object], request_id: int | str | None) -> dict[str, Json]:
-        """Run a tool for a JSON-RPC request, as one transaction. Raises KeyError for no tool, ToolError, sqlite3.Error."""
+        """Run a tool for a JSON-RPC request in one transaction. Raises KeyError (no tool), ToolError, sqlite3.Error."""
         tool = self._tools[name]
         arguments = tool.check(given)
         with self._journal.call(request_id), transaction(self._connection, writes=tool.effect != "read"):

@@ -1,4 +1,4 @@
-"""Serves a fixture's tools, and a folder's resources and prompt, with the official MCP SDK. Knows no fixture by name."""
+"""Serves a fixture's tools, and a folder's resources and prompt, with the official MCP SDK. Names no fixture."""
 
 import json
 import sqlite3

@@ -51,37 +51,38 @@ class Likeness(NamedTuple):
 def likeness(span: Span) -> Likeness:
     """The likeness of one span; two are compared only within one process."""
     attributes = span.attributes
-    halves = 0
-    length = 0
-    cut = 0
     core: list[tuple[str, Attribute, bool]] = []
     payloads: list[tuple[str, str]] = []
+    length = cut = whole = 0
     for key, value in attributes.items():
-        mended = value
-        if isinstance(value, str):
-            mended, found = _mend(value)
-            halves += found
-            if key in PAYLOADS:
-                payloads.append((key, mended))
-                length += len(value)
-                cut += attributes.get(PAYLOADS[key]) is True
-                continue
-        elif isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
-            mended = str(value)
-            halves += 1
         if key in _COMPARED:
-            core.append((key, mended, isinstance(value, bool)))
-    frame = (_mend(span.name)[0], span.kind, span.parent_id, span.start_ns, span.end_ns)
-    return Likeness(hash((frame, frozenset(core))), hash(frozenset(payloads)), cut, length * 2 + min(halves, 1))
+            mended = _mend(value)
+            whole += mended is not value
+            core.append((key, mended, value is True))
+        elif key in PAYLOADS and isinstance(value, str):
+            text = _mend_text(value)
+            whole += text is not value
+            length += len(text)
+            cut += attributes.get(PAYLOADS[key]) is True
+            payloads.append((key, text))
+    frame = (_mend_text(span.name), span.kind, span.parent_id, span.start_ns, span.end_ns)
+    return Likeness(hash((frame, frozenset(core))), hash(frozenset(payloads)), cut, length * 2 + (whole > 0))
 
 
-def _mend(text: str) -> tuple[str, int]:
-    """The text with U+FFFD for each half of a surrogate pair, and how many there were."""
+def _mend(value: Attribute) -> Attribute:
+    """The value as an exporter may have mended it; the very same object where there is nothing to mend."""
+    if isinstance(value, str):
+        return value if value.isascii() else _mend_text(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value)
+    return value
+
+
+def _mend_text(text: str) -> str:
     if text.isascii():
-        return text, 0
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        mended = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return mended, 1
-    return text, 0
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

@@ -32,7 +32,8 @@ def classify(path: Path) -> Kind:
     except (OSError, YamlError):
         data = None
     keys = set(data) if isinstance(data, dict) else set()
-    if is_seed(data) and keys.isdisjoint(_AGENT | _POLICY | {"assertions"}):
+    said = _FOLDERS.get(path.parent.name, "scenario")
+    if is_seed(data) and keys.isdisjoint(_SCENARIO | _AGENT | _POLICY) and said in ("seed", "scenario"):
         return "seed"
     counts: dict[Kind, int] = {
         "scenario": len(keys & _SCENARIO),
@@ -40,7 +41,7 @@ def classify(path: Path) -> Kind:
         "policy": len(keys & _POLICY),
     }
     best = max(counts, key=lambda kind: counts[kind])
-    return best if counts[best] else _FOLDERS.get(path.parent.name, "scenario")
+    return best if counts[best] else said
 
 
 def yaml_files(folder: Path) -> list[Path]:

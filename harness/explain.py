@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from harness.assertions.outcomes import describe, is_blocked, listed
 from harness.cells import is_near
 from harness.diff import Change, Rows, diff, diff_rows, differing, keyed, row_key, row_keys, schema_changes
 from harness.evidence import JournalRow, Row, ServerState
+from harness.outcomes import describe, is_blocked, listed
 from harness.trace import ToolCall
 
 CallKey = tuple[str | None, str, str | Decimal | None]
@@ -39,10 +39,15 @@ class Explanation:
     steps: dict[tuple[str, str], list[Step]] = field(default_factory=dict)
     open_calls: tuple[ToolCall, ...] | None = None
 
-    def author(self, change: Change, column: str | None = None) -> str:
-        """The call behind a change (of one column), in words that follow the change: `by …` or `by one of …`."""
+    def author(self, change: Change | None, column: str | None = None) -> str:
+        """The call behind a change (of one column), in words that follow the change: `by …` or `by one of …`.
+
+        None stands for a change of the schema, which no journal tells of.
+        """
         if self.open_calls is not None:
             return _one_of(self.open_calls)
+        if change is None:
+            return _one_of(())
         made = [step for step in self.steps.get((change.table, change.key), []) if _made(step.row, change, column)]
         return _one_of(made[-1].calls if made and _ends_in(made[-1].row, change, column) else ())
 
@@ -51,10 +56,6 @@ def explain(server: str, state: ServerState, calls: Sequence[ToolCall]) -> Expla
     """The explanation of all that changed in one server's database; `calls` are the trial's, of every server."""
     own = [call for call in calls if call.mcp_server_id == server]
     told = Explanation()
-    told.problems += [
-        f"{server}: the schema changed, and no call is told to do that: {text}"
-        for text in schema_changes(state.before, state.after)
-    ]
     if state.journal is None:
         _put_to_open_calls(server, state, own, told)
     else:
@@ -91,6 +92,7 @@ def _put_to_open_calls(server: str, state: ServerState, own: Sequence[ToolCall],
     told.open_calls = tuple(call for call in own if not is_blocked(call))
     if told.open_calls:
         return
+    told.problems += _schema_problems(server, state)
     blocked = f"; only blocked calls are recorded: {listed([describe(call) for call in own])}" if own else ""
     told.problems += [
         f"{server}.{change.place}: {change.words()}, and no call was open{blocked}"
@@ -116,9 +118,15 @@ def _ends_in(row: JournalRow, change: Change, column: str | None) -> bool:
     return row.after is not None and (column not in row.after or is_near(row.after[column], change.after.get(column)))
 
 
+def _schema_problems(server: str, state: ServerState) -> list[str]:
+    changes = schema_changes(state.before, state.after)
+    return [f"{server}: the schema changed, and no recorded call explains it: {text}" for text in changes]
+
+
 def _follow(
     server: str, state: ServerState, journal: Sequence[JournalRow], own: Sequence[ToolCall], told: Explanation
 ) -> None:
+    told.problems += _schema_problems(server, state)
     index: dict[CallKey, list[ToolCall]] = {}
     for call in own:
         key = call_key(call.connection, call.request_id)

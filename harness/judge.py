@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.assertions.assertion import Assertion
-from harness.assertions.outcomes import listed
 from harness.evidence import Evidence
 from harness.explain import explain
+from harness.outcomes import listed
 from harness.verdict import Finding, Result, Status, Verdict
 
 _ORDER: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
@@ -39,15 +39,15 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
             return Verdict("fail", status, f"the trial ended as {status}", shown)
         case "completed":
             pass
-    if not assertions and worst(finding.result for finding in shown) != "fail":
-        return Verdict("not_run", status, "the scenario has no assertion", shown)
     result = worst(finding.result for finding in shown)
+    if not assertions and result not in ("error", "fail"):
+        return Verdict("not_run", status, "the scenario has no assertion", shown)
     if result != "pass":
         return Verdict(result, status, _reason(result, shown), shown)
     lacking = _lacks_calls(assertions, findings, evidence)
     if lacking is not None:
         return Verdict("not_run", status, lacking, shown)
-    return Verdict("pass", status, f"all {len(shown)} findings pass", shown)
+    return Verdict("pass", status, f"{len(shown)} of {len(shown)} findings pass", shown)
 
 
 def state_unexplained(evidence: Evidence) -> Finding | None:

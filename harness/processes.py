@@ -132,7 +132,7 @@ def end_descendants(
     patient_with: Callable[[Process], bool] = lambda _: True,
     grace: float = GRACE,
 ) -> tuple[int, ...]:
-    """End everything below `root` but `spare` and what is below those; reap what is our own child. Blocks until it is so.
+    """End everything below `root`, and reap what is our own child; `spare` and what is below those stay. Blocks.
 
     For up to `patience` seconds nothing is sent while a process that `patient_with` names lives; then SIGTERM; `grace`
     seconds later SIGKILL. Returns the ids of those that a signal was sent to. Wait for your own Popen objects first:
@@ -142,7 +142,10 @@ def end_descendants(
 
     def stage(seconds: float, send: signal.Signals | None, while_any: Callable[[Process], bool]) -> bool:
         deadline = time.monotonic() + seconds
-        while any(while_any(process) for process in (living := _living(root, spare))):
+        while True:
+            living = _living(root, spare)
+            if not any(while_any(process) for process in living):
+                return True
             with _descriptors(living) as descriptors:
                 for descriptor, process in descriptors.items():
                     if send is not None and (send is signal.SIGKILL or process.pid not in signalled):
@@ -155,7 +158,6 @@ def end_descendants(
                 for descriptor in descriptors:
                     poll.register(descriptor, select.POLLIN)
                 poll.poll(min(PACE, max(0.0, deadline - time.monotonic())) * 1000)
-        return True
 
     stage(patience, None, patient_with)
     if not stage(grace, signal.SIGTERM, lambda _: True) and not stage(LAST_RESORT, signal.SIGKILL, lambda _: True):

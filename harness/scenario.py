@@ -127,7 +127,9 @@ class _Reading:
         self.intake = Intake(document)
         self.elsewhere: list[Problem] = []
         self.files = [path]
+        # Server ids: `known` is None without `servers`, `callable` where nobody can tell, since `servers` is broken.
         self.known: tuple[str, ...] | None = None
+        self.callable: tuple[str, ...] | None = ()
 
     def problems(self) -> list[Problem]:
         return sorted(self.intake.problems, key=lambda problem: problem.line or 0) + self.elsewhere
@@ -146,7 +148,7 @@ class _Reading:
         agent = self.agent(data["agent"]) if "agent" in data else None
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
-        reference = read_steps(self.intake, steps, ("reference",), self.known or ()) if isinstance(steps, list) else ()
+        reference = read_steps(self.intake, steps, ("reference",), self.callable) if isinstance(steps, list) else ()
         if self.known is not None:
             check_servers(self.intake, entry, assertions, self.known)
         if entry is None:
@@ -179,7 +181,12 @@ class _Reading:
     def file(self, name: str, path: FieldPath) -> Path | None:
         """The file that the field at `path` names, relative to the scenario's folder; None (and noted) when missing."""
         file = self.path.parent / name
-        if not file.is_file():
+        try:
+            there = file.is_file()
+        except OSError as error:
+            self.intake.wrong(path, f"{describe(name)} is no path: {error.strerror}")
+            return None
+        if not there:
             self.intake.wrong(path, f"there is no file {file}; paths are relative to the scenario's folder")
             return None
         self.files.append(file)
@@ -188,8 +195,9 @@ class _Reading:
     def servers(self, data: JSON) -> dict[str, Server]:
         if not isinstance(data, dict):
             self.intake.wrong(("servers",), f"expected a map from server ids to servers, not {describe(data)}")
+            self.callable = None
             return {}
-        self.known = tuple(data)
+        self.known = self.callable = tuple(data)
         servers: dict[str, Server] = {}
         for name, item in data.items():
             path: FieldPath = ("servers", name)
@@ -257,7 +265,7 @@ class _Reading:
         if entry.command is not None:
             return CommandAgent(tuple(entry.command))
         file = self.file(entry.scripted or "", ("agent", "scripted"))
-        agent = None if file is None else read_agent(file, self.known or (), self.elsewhere)
+        agent = None if file is None else read_agent(file, self.callable, self.elsewhere)
         if isinstance(agent, CommandAgent):
             self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
         return agent if isinstance(agent, ScriptedAgent) else None

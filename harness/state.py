@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from harness.cells import Value, decode_text, row_text, to_cell
-from harness.evidence import Dump, JournalRow, Row
+from harness.evidence import Dump, JournalRow, Row, ServerState
 from harness.query import key_columns, quote, rowid_name, table_keys
 from proxy.spans import JSON
 
@@ -101,6 +101,24 @@ def load_journal(path: Path) -> tuple[JournalRow, ...]:
             case _:
                 raise StateError(f"{where}: not a change of a journal")
     return tuple(rows)
+
+
+def write_state(folder: Path, server: str, state: ServerState) -> None:
+    """Write `<server>.before.jsonl`, `.after.jsonl` and, where the server keeps a journal, `.journal.jsonl`."""
+    write_dump(folder / f"{server}.before.jsonl", state.before)
+    write_dump(folder / f"{server}.after.jsonl", state.after)
+    if state.journal is not None:
+        write_journal(folder / f"{server}.journal.jsonl", state.journal)
+
+
+def load_state(folder: Path, server: str) -> ServerState:
+    """What `write_state` wrote; without a journal file the server kept none. Raises StateError."""
+    journal = folder / f"{server}.journal.jsonl"
+    return ServerState(
+        load_dump(folder / f"{server}.before.jsonl"),
+        load_dump(folder / f"{server}.after.jsonl"),
+        load_journal(journal) if journal.exists() else None,
+    )
 
 
 def _journal_line(row: JournalRow) -> str:

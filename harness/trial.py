@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
-from harness.evidence import Dump
 from harness.collecting import dump_before, gather
+from harness.evidence import Dump
 from harness.judge import judge
 from harness.results import TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, write_new
@@ -34,7 +34,7 @@ from harness.targets.deadline import Deadline
 from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
 from harness.targets.piped import run_piped
-from harness.targets.proxied import Prepared, PreparationError, prepare
+from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.verdict import Verdict
 from proxy.spanfile import SpanFile
 
@@ -99,7 +99,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
         ending = Ending("harness_error", f"{type(error).__name__}: {error}")
     if prepared is None:
         return Verdict("error", ending.status, ending.reason), ()
-    return _judge(plan, prepared, before, folder, ending)
+    return _judge(plan, context, prepared, before, folder, ending)
 
 
 def _run_agent(
@@ -137,10 +137,15 @@ def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
 
 
 def _judge(
-    plan: TrialPlan, prepared: Prepared, before: dict[str, Dump], folder: TrialFolder, ending: Ending
+    plan: TrialPlan,
+    context: Context,
+    prepared: Prepared,
+    before: dict[str, Dump],
+    folder: TrialFolder,
+    ending: Ending,
 ) -> tuple[Verdict, tuple[str, ...]]:
     try:
-        gathered = gather(plan.scenario, prepared, before, folder, completed=ending.status == "completed")
+        gathered = gather(plan.scenario, context, prepared, before, folder, completed=ending.status == "completed")
         verdict = judge(plan.scenario.assertions, gathered.evidence, ending.status)
     except StateError as error:
         reason = f"{ending.reason}; then {error}" if ending.reason else str(error)

@@ -5,6 +5,7 @@ Refuses to know names and outcomes.
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from harness.trace import ToolCall
@@ -77,7 +78,12 @@ def _parse(text: str, *, first: bool) -> JSON:
         return dict(reversed(items)) if first else dict(items)
 
     try:
-        value: JSON = json.loads(text, object_pairs_hook=pairs)
+        value: JSON = json.loads(text, object_pairs_hook=pairs, parse_int=_exact)
     except (ValueError, RecursionError):
         return text
     return value
+
+
+def _exact(digits: str) -> int:
+    # int() refuses text past 4300 digits.
+    return int(Decimal(digits))

@@ -11,9 +11,9 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from harness.assertions.absence import doubt
 from harness.assertions.arguments import Held, holds
 from harness.assertions.names import is_certain, is_meant, shapes
-from harness.assertions.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
+from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 

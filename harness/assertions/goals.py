@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from harness.assertions.absence import record_doubt
-from harness.assertions.outcomes import listed, show
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
+from harness.outcomes import listed, show
 from harness.verdict import Finding, Result
 from proxy.spans import JSON
 

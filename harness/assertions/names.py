@@ -5,6 +5,7 @@ Refuses to know arguments and outcomes. The rules are those of verdicts.md secti
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from harness.trace import ToolCall
@@ -22,6 +23,7 @@ class ToolName:
     tool: str
 
 
+@lru_cache(maxsize=4096)
 def read_name(text: str) -> ToolName:
     """A canonical name (`mcp/<server>/<tool>`, `/`, `:` and `%` of the tool percent-encoded), or a bare one."""
     found = _CANONICAL.fullmatch(text)

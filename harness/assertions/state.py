@@ -10,12 +10,12 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
-from harness.assertions.outcomes import listed
 from harness.assertions.spec import AssertionSpec, Part
 from harness.cells import from_cell, is_same, show_cell
 from harness.diff import Change, diff, schema_changes
 from harness.evidence import Evidence, ServerState
 from harness.explain import explain
+from harness.outcomes import listed
 from harness.query import Answer, QueryError, run_query
 from harness.verdict import Finding
 from proxy.spans import JSON
@@ -180,13 +180,15 @@ class StateUnchanged(AssertionSpec):
         if reasons:
             return Finding(self.name, "fail", listed(reasons), "state")
         exempt = ", apart from what is exempt" if self.except_ else ""
-        return Finding(self.name, "pass", f"nothing changed in {', '.join(names)}{exempt}", "state")
+        unseen = [name for name in evidence.servers if name not in evidence.state] if self.servers is None else []
+        rest = f"; nothing is known of the state of {', '.join(unseen)}" if unseen else ""
+        return Finding(self.name, "pass", f"nothing changed in {', '.join(names)}{exempt}{rest}", "state")
 
     def _changes(self, server: str, evidence: Evidence) -> Iterator[str]:
         state = evidence.state[server]
-        for text in schema_changes(state.before, state.after):
-            yield f"{server}: the schema changed: {text}"
         told = explain(server, state, evidence.trace.tool_calls)
+        for text in schema_changes(state.before, state.after):
+            yield f"{server}: the schema changed, {told.author(None)}: {text}"
         for change in diff(state.before, state.after):
             exemptions = [exemption for exemption in self.except_ if exemption.fits(server, change)]
             if any(exemption.columns is None for exemption in exemptions):

@@ -34,9 +34,9 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
 
 
 def describe_scenario(scenario: Scenario) -> str:
-    """What `validate` says of a scenario that holds: its id, and assertions that are not judged yet."""
-    unbuilt = [assertion.type for assertion in scenario.assertions if isinstance(assertion, NotBuilt)]
-    return f"scenario {scenario.id}" + (f" (not_run, since not built: {', '.join(unbuilt)})" if unbuilt else "")
+    """What `validate` says of a scenario that holds: its id, and why it is not_run where an assertion is not judged."""
+    unbuilt = dict.fromkeys(assertion.why for assertion in scenario.assertions if isinstance(assertion, NotBuilt))
+    return f"scenario {scenario.id}" + (f" (not_run: {'; '.join(unbuilt)})" if unbuilt else "")
 
 
 @click.command("validate")

@@ -77,7 +77,7 @@ class Client:
 
     def initialize(self) -> None:
         """Open the connection: initialize, then notifications/initialized."""
-        client = {"name": "wiretrap-scripted-agent", "version": version("wiretrap")}
+        client: dict[str, JSON] = {"name": "wiretrap-scripted-agent", "version": version("wiretrap")}
         answer = self.request(
             "initialize", {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
         )
@@ -143,8 +143,9 @@ class Client:
 
     def _receive(self) -> dict[str, JSON]:
         while True:
+            line = self.channel.receive()
             # A banner or a blank line is no message; the official SDK's clients pass over it too.
             with suppress(ValueError, RecursionError):
-                message: JSON = json.loads(self.channel.receive())
+                message: JSON = json.loads(line)
                 if isinstance(message, dict):
                     return message

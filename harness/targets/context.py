@@ -16,7 +16,10 @@ DEFAULT_AGENT = "agent"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One agent in one trial, and the run's context for its proxies. `trace_id` and `span_id` are those of its root span; `redact_key` is 32 bytes in hex."""
+    """One agent in one trial, and the run's context for its proxies.
+
+    `trace_id` and `span_id` are those of its root span; `redact_key` is 32 bytes in hex.
+    """
 
     run_id: str
     scenario_id: str

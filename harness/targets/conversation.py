@@ -21,6 +21,7 @@ from proxy.vocabulary import (
     OPERATION,
     OUTPUT_MESSAGES,
     REPORTED,
+    RESULT_MONO,
     SEQ,
     SPAN_KIND,
 )
@@ -87,6 +88,7 @@ class Conversation:
                     SPAN_KIND: "agent_run",
                     SEQ: 0,
                     MONO: self._started_mono,
+                    RESULT_MONO: time.monotonic_ns(),
                     OPERATION: "invoke_agent",
                     AGENT_NAME: self.context.agent_id,
                     INPUT_MESSAGES: _messages("user", [self.user_message]),

@@ -19,7 +19,7 @@ class TrialCancelledError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """`at` is a moment of CLOCK_MONOTONIC in seconds; `cancel` a descriptor that is readable once the trial is to stop."""
+    """`at` is in seconds of CLOCK_MONOTONIC; `cancel` is a descriptor, readable once the trial is to stop."""
 
     at: float
     cancel: int | None = None

@@ -16,7 +16,7 @@ from harness.targets.deadline import Deadline
 from harness.targets.ending import Ending
 from harness.targets.fixtures import build_fixture
 from harness.targets.inprocess import InProcessChannel, Loop
-from harness.targets.proxied import Prepared, PreparationError, Upstream
+from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy.policy import load_policy
 from proxy.record import Identity

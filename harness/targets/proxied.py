@@ -12,8 +12,8 @@ from pathlib import Path
 
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
-from harness.targets.fixtures import fixture_command, init_fixture
 from harness.targets.context import Context
+from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.spans import JSON
 
 

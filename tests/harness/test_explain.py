@@ -130,11 +130,12 @@ def test_reals_that_sqlite_rounds_in_json_are_the_same_value() -> None:
     assert explain("ticketing", state, [call()]).problems == []
 
 
-def test_a_changed_schema_is_never_explained() -> None:
+def test_a_changed_schema_is_explained_by_no_journal_and_put_to_open_calls_without_one() -> None:
     after = Dump((*dump().schema, "CREATE TABLE x(a)"), {"tickets": {}, "x": {}})
-    for kept in (True, False):
-        (problem,) = problems(dump(), after, kept=kept)
-        assert "CREATE TABLE x(a)" in problem
+    (problem,) = problems(dump(), after)
+    assert "CREATE TABLE x(a)" in problem
+    assert problems(dump(), after, kept=False) == []
+    assert problems(dump(), after, kept=False, calls=()) != []
 
 
 @pytest.mark.parametrize(

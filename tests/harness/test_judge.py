@@ -139,6 +139,14 @@ def test_an_assertion_that_raises_is_an_error_that_names_it_and_the_others_are_j
     assert verdict.reason == "tool_called: tool_called raised ZeroDivisionError: of course"
 
 
+def test_state_that_cannot_be_explained_for_a_fault_is_an_error_even_without_assertions() -> None:
+    odd = Dump((), {"t": {1: {"a": {"$blob": "not base64"}}}})
+    for specs in ([], [CALLED]):
+        verdict = judge(read(*specs), wire(call(), state={"x": ServerState(Dump((), {}), odd, ())}), "completed")
+        assert verdict.result == "error"
+        assert verdict.findings[-1].id == "state_unexplained"
+
+
 def test_arguments_nested_past_what_can_be_shown_are_judged_all_the_same() -> None:
     deep: JSON = []
     for _ in range(50_000):

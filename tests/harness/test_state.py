@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evidence import Dump, JournalRow, Row
+from harness.evidence import Dump, JournalRow, Row, ServerState
 from harness.state import (
     StateError,
     load_dump,
     load_journal,
+    load_state,
     read_dump,
     read_journal,
     write_dump,
     write_journal,
+    write_state,
 )
 from proxy.spans import JSON
 
@@ -168,3 +170,30 @@ def test_a_journal_with_a_broken_row_is_refused(tmp_path: Path, cell: str) -> No
     )
     with pytest.raises(StateError, match="change 1"):
         read_journal(path)
+
+
+@pytest.mark.parametrize("journal", [None, (), (JournalRow("c", "1", "t", 1, "insert", None, {"a": 1}),)])
+def test_a_servers_state_is_written_to_a_folder_and_read_from_it(
+    tmp_path: Path, journal: tuple[JournalRow, ...] | None
+) -> None:
+    schema = ("CREATE TABLE t(a)",)
+    state = ServerState(Dump(schema, {"t": {}}), Dump(schema, {"t": {1: {"a": 1}}}), journal)
+    write_state(tmp_path, "crm", state)
+    assert load_state(tmp_path, "crm") == state
+
+
+def test_a_missing_dump_and_a_broken_journal_are_named(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="missing"):
+        load_dump(tmp_path / "missing")
+    (tmp_path / "j").write_text('{"table": "t"}\n')
+    with pytest.raises(StateError, match="line 1"):
+        load_journal(tmp_path / "j")
+
+
+def test_a_journal_row_without_a_table_is_refused_and_an_id_that_is_no_text_stays_itself(tmp_path: Path) -> None:
+    columns = "create table changes(connection, request_id, table_name, row_id, op, before, after);"
+    make(tmp_path / "a.db", columns + "insert into changes values ('c', 7, 't', 1, 'delete', '{}', null)")
+    make(tmp_path / "b.db", columns + "insert into changes values ('c', '1', null, 1, 'delete', '{}', null)")
+    assert read_journal(tmp_path / "a.db")[0].request_id == "7"
+    with pytest.raises(StateError, match="change 1"):
+        read_journal(tmp_path / "b.db")

@@ -86,6 +86,8 @@ def test_a_call_with_other_arguments_is_named_in_the_reason() -> None:
         ({"n": None}, {"n": None}, "pass"),
         (None, {}, "pass"),
         ('{"n": 5}', {"n": 5}, "pass"),
+        ('{"n": 5', {"n": 5}, "fail"),
+        ("[]", {}, "fail"),
     ],
 )
 def test_arguments_are_a_subset_with_numbers_by_value_and_booleans_apart(
@@ -118,6 +120,14 @@ def test_a_repeated_key_counts_for_what_must_not_happen_and_not_for_what_must() 
     assert not_called(wire(twice), arguments={"ticket_id": 1}).result == "fail"
     assert not_called(wire(twice), arguments={"ticket_id": 2}).result == "fail"
     assert called(wire(twice), arguments={"ticket_id": 2}).result == "not_run"
+
+
+def test_numbers_of_thousands_of_digits_are_read_exactly() -> None:
+    digits = "9" * 5000
+    long = ToolCall(
+        UPDATE, {"n": 1}, "ticketing", "update_ticket", outcome="ok", arguments_text=f'{{"n":1,"m":{digits}}}'
+    )
+    assert called(wire(long), arguments={"n": 1}).result == "pass"
 
 
 def test_more_calls_than_max_fail_by_name_of_the_first_too_many() -> None:

@@ -67,7 +67,8 @@ def show(value: JSON) -> str:
     """A value as JSON on one line, cut short."""
     try:
         text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
-    except RecursionError:
+    except (RecursionError, ValueError):
+        # Nested or long past what Python writes.
         return "…"
     return text if len(text) <= CUT else text[: CUT - 1] + "…"
 

@@ -128,8 +128,7 @@ def test_a_seed_replaces_the_inbox_and_may_fill_the_outbox(tmp_path: Path) -> No
 def test_what_is_taken_as_an_address_holds_one_at_sign_and_nothing_that_separates(text: str) -> None:
     try:
         (address,) = read_addresses(text)
-    except AddressError as error:
-        assert "\n" not in str(error)
+    except AddressError:
         return
     assert address == text
     assert address.count("@") == 1

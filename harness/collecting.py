@@ -15,7 +15,7 @@ from harness.targets.context import Context
 from harness.targets.fixtures import journal_path
 from harness.targets.proxied import Prepared
 from harness.trace import Trace
-from harness.tracefile import dump_trace
+from harness.tracefile import trace_text
 from proxy.spanread import read_spans
 
 
@@ -74,7 +74,7 @@ def gather(
         state="wire" if state else "none",
         notes=torn,
     )
-    write_new(folder.trace, dump_trace(trace))
+    write_new(folder.trace, trace_text(trace))
     evidence = Evidence(
         trace=trace,
         completed=completed,

@@ -38,7 +38,7 @@ def trace_chunks(trace: Trace) -> Iterator[str]:
     yield from _list("events", map(_event_object, trace.events), "}")
 
 
-def dump_trace(trace: Trace) -> str:
+def trace_text(trace: Trace) -> str:
     """The whole text of trace.json, with a newline at its end."""
     return "".join(trace_chunks(trace))
 

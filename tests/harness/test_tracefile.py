@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.convert import convert
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
-from harness.tracefile import dump_trace, load_trace, trace_from_json, trace_to_json
+from harness.tracefile import load_trace, trace_from_json, trace_text, trace_to_json
 from harness.traceread import TraceFileError
 from proxy.spans import JSON
 from tests.harness.shared_data import shared_data
@@ -69,17 +69,17 @@ traces = st.builds(
 @settings(max_examples=120, deadline=None)
 @given(traces)
 def test_a_trace_that_was_written_reads_as_an_equal_one(trace: Trace) -> None:
-    text = dump_trace(trace)
+    text = trace_text(trace)
     assert text.isascii()
     again = trace_from_json(json.loads(text), "t")
     assert again == trace
-    assert dump_trace(again) == text
+    assert trace_text(again) == text
 
 
 def test_a_trace_of_spans_survives_its_file(tmp_path: Path) -> None:
     trace = convert(two_processes(), state="wire")
     path = tmp_path / "trace.json"
-    path.write_text(dump_trace(trace))
+    path.write_text(trace_text(trace))
     assert load_trace(path) == trace
 
 

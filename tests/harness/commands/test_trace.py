@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from harness.commands.trace import command
 from harness.convert import convert
-from harness.tracefile import dump_trace, trace_from_json
+from harness.tracefile import trace_from_json, trace_text
 from proxy import vocabulary as v
 from proxy.spanfile import SpanFile
 from proxy.spans import Span, encode_span
@@ -36,7 +36,7 @@ def test_a_folder_of_spans_is_shown_as_its_trace(tmp_path: Path) -> None:
     write(tmp_path / "b.jsonl", spans[1::2])
     result = run(tmp_path)
     assert result.exit_code == 0
-    assert result.stdout == dump_trace(convert(spans))
+    assert result.stdout == trace_text(convert(spans))
     assert trace_from_json(json.loads(result.stdout), "stdout") == convert(spans)
     assert result.stderr == "wiretrap trace: a connection to crm was lost: its end was never written\n"
 
@@ -49,12 +49,12 @@ def test_a_file_a_document_and_a_jaeger_answer_give_the_same_trace(tmp_path: Pat
     (tmp_path / "jaeger.json").write_text(json.dumps({"result": document}))
     write(tmp_path / "lines.json", spans)
     shown = {run(tmp_path / name).stdout for name in ("document.json", "jaeger.json", "lines.json")}
-    assert shown == {dump_trace(convert(spans))}
+    assert shown == {trace_text(convert(spans))}
 
 
 def test_a_trace_file_is_shown_too(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    path.write_text(dump_trace(convert(two_processes())))
+    path.write_text(trace_text(convert(two_processes())))
     assert run(path).stdout == path.read_text()
     path.write_text(json.dumps({"tool_calls": [{"tool": "send", "arguments": {"to": "x"}}]}))
     assert run(path, "--text").stdout.split() == ["-", "-", "send", '{"to":"x"}', "-", "-", "-"]
@@ -157,7 +157,7 @@ def test_a_path_that_holds_no_spans_exits_2_with_one_line(tmp_path: Path, conten
 def test_an_empty_folder_and_a_finished_trace_under_follow_exit_2(tmp_path: Path) -> None:
     assert run(tmp_path).exit_code == 2
     path = tmp_path / "trace.json"
-    path.write_text(dump_trace(convert([])))
+    path.write_text(trace_text(convert([])))
     assert run(path, "--follow").exit_code == 2
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import click
 import pytest
@@ -26,7 +26,8 @@ from harness.assertions.denied import NoDeniedToolCall
 from harness.assertions.goals import GoalIntegrity
 from harness.assertions.not_built import BUILT, PLANNED
 from harness.assertions.state import Exemption, State, StateUnchanged
-from harness.results import Kind, RunResult, TrialResult
+from harness.results import Kind, RunResult, ScenarioResult, TrialResult
+from harness.runfolder import RESERVED, TrialFolder
 from harness.scenario import load_scenario
 from harness.scenariofile import (
     AgentMarkEntry,
@@ -127,7 +128,7 @@ def fields(model: type[BaseModel]) -> set[str]:
 # Blocks
 
 
-KNOWN = {
+KNOWN: dict[str, list[tuple[str, ...]]] = {
     "console": [()],
     "json": [(), ("mcpServers",)],
     "text": [(), ("span",)],
@@ -345,8 +346,6 @@ def test_every_exit_code_is_named(name: str, codes: set[str]) -> None:
 def test_the_exit_codes_of_a_run_are_those_that_the_page_names() -> None:
     def code(result: Result, status: Status, *, cancelled: bool = False) -> int:
         trial = TrialResult("s", 1, Verdict(result, status, ""), 0.0, "scripted")
-        from harness.results import ScenarioResult
-
         return RunResult("r", (ScenarioResult("s", "", "task", (trial,)),), 0.0, cancelled).exit_code
 
     assert code("pass", "completed") == 0
@@ -360,15 +359,19 @@ def test_every_variable_of_the_environment_is_named() -> None:
         name
         for room in ("proxy", "harness", "servers")
         for file in (ROOT / room).rglob("*.py")
-        for name in re.findall(r'"(WIRETRAP_[A-Z_]*[A-Z]|XDG_[A-Z_]+|NO_COLOR)"', file.read_text(encoding="utf-8"))
-    }
+        for name in re.findall(
+            r'["\'](WIRETRAP_[A-Z_]*[A-Z]|XDG_[A-Z_]+|NO_COLOR)["\']', file.read_text(encoding="utf-8")
+        )
+    } - {"WIRETRAP_ROOM"}
     assert used <= ticked(TEXTS["commands.md"])
 
 
 def test_every_file_of_a_run_folder_is_named() -> None:
     tree = section("commands.md", "The run folder")
-    for name in ("manifest.json", "report.json", "junit.xml", "spans/*.jsonl", "trace.json", "verdict.json", "agent.out",
-                 "agent.err", "before.jsonl", "after.jsonl", "journal.jsonl"):  # fmt: skip
+    folder = TrialFolder(Path("trial"))
+    files = [folder.spans, folder.trace, folder.verdict, folder.output, folder.errors]
+    files += [folder.state("SERVER", moment) for moment in ("before", "after", "journal")]
+    for name in RESERVED - {".", ".."} | {file.name for file in files}:
         assert name in tree
 
 

@@ -59,7 +59,7 @@ from proxy.stdio import RECORD_FAILED
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md")))
-FILES_FROM = {"walk.md": ROOT / "README.md"}
+FILES_FROM = {"walk.md": ROOT / "README.md", "verdicts.md": ROOT / "README.md"}
 """Pages that go on with the files of another one."""
 NOT_RUN = ("make", "git", "source", "cd", "pip")
 """Commands of a console block that would set something up; of `make` the target must be there."""
@@ -131,6 +131,7 @@ def fields(model: type[BaseModel]) -> set[str]:
 KNOWN: dict[str, list[tuple[str, ...]]] = {
     "console": [()],
     "json": [(), ("mcpServers",)],
+    "python": [()],
     "text": [(), ("span",)],
     "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("broken",), ()],
 }
@@ -257,12 +258,12 @@ def as_text(span: Span) -> str:
     return "\n".join([*lines, *(f"{key}: {show(value)}" for key, value in span.attributes.items())])
 
 
-def test_every_yaml_file_of_a_page_is_validated_by_it() -> None:
+def test_every_file_of_a_page_is_used_by_a_command_of_it() -> None:
     for page in PAGES:
-        named = [block for block in BLOCKS if block.page == page and block.language == "yaml" and block.name]
+        named = [block for block in BLOCKS if block.page == page and block.name]
         lines = [command.line for command in commands(page)]
         for block in named:
-            told = [line for line in lines if block.name in line.split() or line == "wiretrap validate ."]
+            told = [line for line in lines if block.name in line]
             inside = [other for other in named if block.name in other.text and other is not block]
             assert told or inside, f"{block}: no command of the page uses {block.name}"
 

@@ -7,10 +7,11 @@ from harness.cli import COMMANDS, main
 
 def told(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int | str | None:
     monkeypatch.setattr(sys, "argv", ["wiretrap", *arguments])
-    with pytest.raises(SystemExit) as raised:
+    try:
         main()
-        raise SystemExit(0)
-    return raised.value.code
+    except SystemExit as end:
+        return end.code
+    return 0
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

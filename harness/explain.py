@@ -129,9 +129,10 @@ def _follow(
     told.problems += _schema_problems(server, state)
     index: dict[CallKey, list[ToolCall]] = {}
     for call in own:
-        key = call_key(call.connection, call.request_id)
-        if key is not None:
-            index.setdefault(key, []).append(call)
+        for request_id in (call.request_id, *call.rounds):
+            key = call_key(call.connection, request_id)
+            if key is not None:
+                index.setdefault(key, []).append(call)
     keys = row_keys(state.before, state.after)
     replay = _Replay(server, keys, state, told)
     for row in journal:

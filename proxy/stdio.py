@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from proxy.child import Child, descendants, send_signal, server_environment, start_child
 from proxy.policy import Policy
@@ -15,6 +16,9 @@ from proxy.record import Identity
 from proxy.relay import Relay
 from proxy.signals import Canary, Caught, HandlerWait, SignalWait, signal_wait
 from proxy.spanfile import SpanFile
+
+if TYPE_CHECKING:
+    from proxy.redact import Redactor
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written and the server's own code was 0 (EX_IOERR of sysexits.h)."""
@@ -146,9 +150,16 @@ def exit_as(status: int) -> None:
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def serve(identity: Identity, policy: Policy | None, version: str, spans: SpanFile, command: tuple[str, ...]) -> None:
+def serve(
+    identity: Identity,
+    policy: Policy | None,
+    version: str,
+    spans: SpanFile,
+    command: tuple[str, ...],
+    redactor: "Redactor | None" = None,
+) -> None:
     """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start."""
-    relay = Relay(identity, policy, version, spans)
+    relay = Relay(identity, policy, version, spans, redactor)
     try:
         child = start_child(command, server_environment(os.environ, identity.connection))
     except ValueError:
@@ -165,7 +176,8 @@ def serve(identity: Identity, policy: Policy | None, version: str, spans: SpanFi
     watch.end_left()
     canary.end()
     if relay.failure:
-        sys.stderr.write(f"wiretrap: the record is not whole: {relay.failure}\n")
+        said = relay.failure if redactor is None else redactor.text(relay.failure)[0]
+        sys.stderr.write(f"wiretrap: the record is not whole: {said}\n")
         if status == 0:
             status = RECORD_FAILED << 8
     exit_as(status)

@@ -1,8 +1,10 @@
+import subprocess
 import sys
 
 import pytest
 
 from harness.cli import COMMANDS, main
+from proxy import __version__
 
 
 def told(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int | str | None:
@@ -30,3 +32,13 @@ def test_no_command_and_an_unknown_one_exit_2(
     assert "Commands:" in capsys.readouterr().err
     assert told(["nonsense"], monkeypatch) == 2
     assert "there is no command 'nonsense'" in capsys.readouterr().err
+
+
+def test_the_module_is_the_command_where_there_is_no_console_script() -> None:
+    def said(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-P", "-m", "harness.cli", *arguments]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout
+
+    assert said("--version") == (0, f"wiretrap {__version__}\n")
+    assert said("no-such-command") == (2, "")

@@ -55,6 +55,7 @@ from proxy.problem import Problem
 from proxy.spanread import read_spans
 from proxy.spans import JSON, SERVER, Attribute, Span
 from proxy.stdio import RECORD_FAILED
+from proxy.yamlfile import load_document
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -133,7 +134,7 @@ KNOWN: dict[str, list[tuple[str, ...]]] = {
     "json": [(), ("mcpServers",)],
     "python": [()],
     "text": [(), ("span",)],
-    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("broken",), ()],
+    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("part",), ("broken",), ()],
 }
 
 
@@ -159,6 +160,8 @@ def test_an_example_in_yaml_is_read_by_the_real_loader(block: Block, tmp_path: P
             problems: list[Problem] = []
             read_seed(file, problems)
             assert problems == []
+        case "part":
+            load_document(block.text, str(block))
         case word:
             assert word == "broken" or word.startswith("file="), "what is neither is validated by its page's console"
 

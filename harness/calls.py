@@ -5,6 +5,7 @@ Refuses to know order and events.
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness.facts import Exchange, Ruling
 from harness.jsontext import JsonReader
@@ -40,6 +41,20 @@ def calls_of(exchange: Exchange | None, ruling: Ruling | None, reader: JsonReade
         yield from (_read(reading, exchange, ruling, reader, seq) for reading in seen)
 
 
+def joined(first: ToolCall, later: ToolCall, duration_ms: float | None) -> ToolCall:
+    """One logical call of its first and a later round: what was asked first, and what was answered last."""
+    return replace(
+        first,
+        result_seq=later.result_seq,
+        outcome=later.outcome,
+        result=later.result,
+        result_truncated=later.result_truncated,
+        is_error=later.is_error,
+        duration_ms=duration_ms,
+        rounds=(*first.rounds, later.request_id or "null"),
+    )
+
+
 def _named(ruling: Ruling) -> list[Reading]:
     raw = (ruling.request or "").encode("utf-8", "surrogateescape")
     return [reading for reading in readings(raw) if reading.name is not None and is_call(reading.method)]
@@ -62,7 +77,7 @@ def _answered(exchange: Exchange, ruling: Ruling | None, reader: JsonReader, seq
         mcp_transport=origin.transport,
         seq=seq,
         result_seq=exchange.end_seq or None,
-        outcome=exchange.outcome,
+        outcome="unanswered" if exchange.interim else exchange.outcome,
         result=result,
         is_error=is_error(exchange),
         decision=ruling.decision if ruling is not None else None,
@@ -81,7 +96,9 @@ def _answered(exchange: Exchange, ruling: Ruling | None, reader: JsonReader, seq
 
 
 def is_error(exchange: Exchange) -> bool | None:
-    """Whether the answer was an error; None without an answer."""
+    """Whether the answer was an error; None without an answer, also where it only asked for input."""
+    if exchange.interim:
+        return None
     match exchange.outcome:
         case "ok":
             return False

@@ -5,15 +5,16 @@ Refuses to know what the evidence is judged by.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.runfolder import TrialFolder, write_new
-from harness.scenario import Scenario
-from harness.state import StateError, read_dump, read_journal, write_dump, write_journal
+from harness.scenario import FixtureServer, Scenario
+from harness.state import StateError, read_journal, write_dump, write_journal
 from harness.targets.context import Context
-from harness.targets.fixtures import journal_path
-from harness.targets.proxied import Prepared
+from harness.targets.fixtures import dump_fixture, journal_path
+from harness.targets.proxied import Prepared, Upstream
 from harness.trace import Trace
 from harness.tracefile import trace_text
 from proxy.spanread import read_spans
@@ -31,9 +32,10 @@ def dump_before(prepared: Prepared, folder: TrialFolder) -> dict[str, Dump]:
     """Read and write down every database that we know, before the agent starts. Raises StateError."""
     dumps: dict[str, Dump] = {}
     for upstream in prepared.upstreams:
-        if upstream.database is not None:
-            dumps[upstream.id] = read_dump(upstream.database)
-            write_dump(folder.state(upstream.id, "before"), dumps[upstream.id])
+        dump = _dump(upstream)
+        if dump is not None:
+            dumps[upstream.id] = dump
+            write_dump(folder.state(upstream.id, "before"), dump)
     return dumps
 
 
@@ -41,17 +43,25 @@ def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFold
     """Read and write down every database and journal after all servers have ended. Raises StateError."""
     state: dict[str, ServerState] = {}
     for upstream in prepared.upstreams:
-        if upstream.database is None:
+        after = _dump(upstream)
+        if after is None or upstream.database is None:
             continue
         journal_file = journal_path(upstream.database)
         if not journal_file.is_file():
             raise StateError(f"{journal_file}: the journal is gone; something other than the server removed it")
-        after = read_dump(upstream.database)
         journal = read_journal(journal_file)
         write_dump(folder.state(upstream.id, "after"), after)
         write_journal(folder.state(upstream.id, "journal"), journal)
         state[upstream.id] = ServerState(before[upstream.id], after, journal)
     return state
+
+
+def _dump(upstream: Upstream) -> Dump | None:
+    match upstream.server, upstream.database:
+        case FixtureServer(fixture=fixture), Path() as place:
+            return dump_fixture(fixture, place)
+        case _:
+            return None
 
 
 def gather(

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from harness import mcpevents
-from harness.calls import calls_of
+from harness.calls import calls_of, joined
 from harness.facts import Exchange, Fact, Moment, Other, Ruling
 from harness.gathering import Choice, Gathering, Life
 from harness.jsontext import JsonReader
@@ -77,6 +77,7 @@ class _Assembly:
         self.opening: dict[str, tuple[int, Moment, bytes]] = {}
         self.messages: list[Message] = []
         self.calls: list[ToolCall] = []
+        self.first_rounds: dict[str, tuple[int, int]] = {}
         self.events: list[Event] = []
         self.told: set[Source] = set()
 
@@ -111,7 +112,12 @@ class _Assembly:
                         yield Entry(fact.end, Role.ANSWER, fact.span_id, key)
                         self._note_opening(fact, fact.end, key)
                 case Ruling():
-                    if isinstance(self.facts.get(fact.parent), Exchange):
+                    parent = self.facts.get(fact.parent)
+                    if isinstance(parent, Exchange) and parent.from_client and not fact.from_client:
+                        # It is about what an interim result asks; where that went on, the result's own event tells it.
+                        if fact.refuses:
+                            yield Entry(fact.at, Role.CALL, fact.span_id, key)
+                    elif isinstance(parent, Exchange):
                         known = self.rulings.get(fact.parent, fact)
                         self.rulings[fact.parent] = min(known, fact, key=lambda ruling: (ruling.at, ruling.span_id))
                     else:
@@ -149,7 +155,7 @@ class _Assembly:
             del self.facts[entry.key]
         match fact:
             case Exchange() if entry.role is Role.CALL:
-                self.calls += calls_of(fact, self.rulings.pop(entry.key, None), self.reader, seq)
+                self._call(fact, list(calls_of(fact, self.rulings.pop(entry.key, None), self.reader, seq)))
                 self.events += mcpevents.asked(fact, seq)
                 fact.arguments = None
             case Exchange():
@@ -169,6 +175,18 @@ class _Assembly:
                 event = mcpevents.said(fact, self.reader, seq)
                 if event is not None:
                     self.events.append(event)
+
+    def _call(self, exchange: Exchange, found: list[ToolCall]) -> None:
+        """Add the calls of one exchange; a later round becomes part of the call that it goes on with."""
+        first = self.first_rounds.get(exchange.round_of) if exchange.round_of is not None else None
+        if first is not None and len(found) == 1 and found[0].outcome != "denied":
+            index, began = first
+            duration = None if exchange.end is None else (exchange.end.mono - began) / 1e6
+            self.calls[index] = joined(self.calls[index], found[0], duration)
+            return
+        if exchange.interim and found:
+            self.first_rounds[exchange.span_id] = (len(self.calls), exchange.at.mono)
+        self.calls += found
 
     def _messages(self, run: Other, role: Role, seq: int) -> None:
         text = run.attributes.get(v.INPUT_MESSAGES if role is Role.INPUT else v.OUTPUT_MESSAGES)

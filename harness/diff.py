@@ -11,6 +11,7 @@ from typing import Literal
 from harness.cells import is_same, show_cell
 from harness.evidence import Dump, Row
 from harness.query import table_keys
+from proxy.spans import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,11 @@ class Change:
 
     @property
     def place(self) -> str:
-        """The row in a reason: its table, its rowid and its id where it has one."""
+        """The row in a reason: its table, its rowid and its id if it has one; a row without rowid by its key."""
         row = (self.before if self.before is not None else self.after) or {}
+        cells: list[JSON] = json.loads(self.key) if self.key else [self.rowid]
+        if cells != [self.rowid] and "id" not in row:
+            return f"{self.table} row {', '.join(map(show_cell, cells))}"
         return f"{self.table} row {self.rowid}" + (f" (id {show_cell(row['id'])})" if "id" in row else "")
 
     def words(self, columns: tuple[str, ...] | None = None) -> str:

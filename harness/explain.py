@@ -129,16 +129,18 @@ def _follow(
     told.problems += _schema_problems(server, state)
     index: dict[CallKey, list[ToolCall]] = {}
     for call in own:
-        key = call_key(call.connection, call.request_id)
-        if key is not None:
-            index.setdefault(key, []).append(call)
-    replay = _Replay(server, row_keys(state.before, state.after), state, told)
+        for request_id in (call.request_id, *call.rounds):
+            key = call_key(call.connection, request_id)
+            if key is not None:
+                index.setdefault(key, []).append(call)
+    keys = row_keys(state.before, state.after)
+    replay = _Replay(server, keys, state, told)
     for row in journal:
         named = call_key(row.connection, row.request_id)
         found = index.get(named, []) if named is not None else []
         reached = tuple(call for call in found if not is_blocked(call))
         if not reached:
-            told.problems.append(_unknown(server, row, found))
+            told.problems.append(_unknown(server, row, keys, found))
         replay.take(Step(row, reached))
     replay.end(state)
 
@@ -192,8 +194,9 @@ def _is_past_rounding(change: Change) -> bool:
     )
 
 
-def _unknown(server: str, row: JournalRow, found: Sequence[ToolCall]) -> str:
-    change = Change(row.table, row.rowid, "", row.before, row.after)
+def _unknown(server: str, row: JournalRow, keys: Mapping[str, tuple[str, ...]], found: Sequence[ToolCall]) -> str:
+    key = row_key(keys.get(row.table, ()), row.rowid, row.before or row.after or {})
+    change = Change(row.table, row.rowid, key, row.before, row.after)
     what = f"{server}.{change.place}: {change.words() or 'written without a change'}"
     if found:
         return f"{what}, by a call that policy denied: {describe(found[0])}"

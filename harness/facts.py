@@ -61,6 +61,8 @@ class Exchange:
     params: str | None
     result: str | None
     result_cut: bool
+    interim: bool = False
+    round_of: str | None = None
     end_seq: int = 0
     """Set while a trace is numbered: the place of the answer in it."""
 
@@ -196,6 +198,8 @@ class FactReader:
             params=_text(span, v.PARAMS) if method in _NEEDS_PARAMS else None,
             result=result,
             result_cut=span.attributes.get(v.payload_truncated("result")) is True,
+            interim=span.attributes.get(v.INTERIM) is True,
+            round_of=_text(span, v.ROUND_OF),
         )
 
     def _ruling(self, span: Span, origin: Origin, at: Moment) -> Ruling:

@@ -121,7 +121,7 @@ def answer(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]:
     if exchange.refused_by_us or exchange.outcome == "denied" or not exchange.from_client:
         return
     at = (seq, exchange.end_ns, exchange.span_id)
-    if exchange.method == CALL:
+    if exchange.method == CALL and not exchange.interim:
         fields: dict[str, JSON] = {
             "mcp_tool_name": exchange.tool,
             "name": exchange.name,

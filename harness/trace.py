@@ -28,7 +28,9 @@ class ToolCall:
     `arguments` is null when the recorded text was cut (`arguments_truncated`); `arguments_text` stands beside it where
     parsing lost something (repeated keys, number spelling). `started_at` is RFC 3339 UTC with nine digits.
     `names` are all the name shapes that a trace from elsewhere gave the call (`name`, `tool`, `tool_name`,
-    `function.name`), `name` among them. `connection` and `request_id` (JSON text) join it to a server's journal.
+    `function.name`), `name` among them. `rounds` are the request ids of its further rounds, where a result asked for
+    input first (MCP 2026-07-28): one logical call, with the last round's answer. `connection` and `request_id` (JSON
+    text) join it to a server's journal.
     `extra` has the members of a call from elsewhere that no field here takes.
     """
 
@@ -57,6 +59,7 @@ class ToolCall:
     arguments_truncated: bool = False
     result_truncated: bool = False
     names: tuple[str, ...] = ()
+    rounds: tuple[str, ...] = ()
     extra: Mapping[str, JSON] = field(default_factory=dict)
 
 

@@ -99,6 +99,7 @@ def call_to_json(call: ToolCall) -> Object:
         "arguments_truncated": call.arguments_truncated or None,
         "result_truncated": call.result_truncated or None,
         "names": list(call.names) or None,
+        "rounds": list(call.rounds) or None,
     }
     found |= {key: value for key, value in optional.items() if value is not None}
     return {**found, **call.extra}

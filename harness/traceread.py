@@ -69,6 +69,15 @@ class _Fields:
         self._wrong(name, "an integer")
         return None
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts; none where it is absent, and where it is none and this is lenient."""
+        found = self.any(name) or []
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            if self.lenient:
+                return ()
+            raise TraceFileError(f"{self.where}.{name}: a list of texts is expected")
+        return tuple(str(one) for one in found)
+
     def number(self, name: str) -> float | None:
         value = self._value(name)
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
@@ -227,16 +236,15 @@ def _call(fields: _Fields, name: str | None, names: tuple[str, ...], place: int,
         arguments_truncated=fields.flag("arguments_truncated") is True,
         result_truncated=fields.flag("result_truncated") is True,
         names=names,
+        rounds=fields.texts("rounds"),
         extra=extra,
     )
 
 
 def _own_call(fields: _Fields) -> ToolCall:
-    names = fields.any("names") or []
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TraceFileError(f"{fields.where}.names: a list of texts is expected")
+    names = fields.texts("names")
     extra = {key: value for key, value in fields.item.items() if key not in _CALL_FIELDS}
-    return _call(fields, fields.text("name"), tuple(str(name) for name in names), 0, extra)
+    return _call(fields, fields.text("name"), names, 0, extra)
 
 
 def _foreign_call(fields: _Fields, place: int) -> ToolCall:

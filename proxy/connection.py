@@ -17,11 +17,21 @@ from proxy.exchange import (
     negotiated,
 )
 from proxy.frames import Message
-from proxy.judging import VERSION_KEY, Judgement, decision_attributes, is_judged, meta_text
+from proxy.judging import (
+    JUDGED,
+    VERSION_KEY,
+    Judgement,
+    client_request,
+    decision_attributes,
+    is_judged,
+    judge_method,
+    meta_text,
+)
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.refusals import NOT_READABLE, error, tool_error
+from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, Attribute, encode_attribute
 
 BLANK = b" \t\r\n"
@@ -54,6 +64,7 @@ class Connection:
         self.failed = False
         self.from_client = Exchanges()
         self.from_server = Exchanges()
+        self.rounds = Rounds()
         enforced = policy is not None and policy.in_force
         self.hides = policy is not None and policy.hides
         self.denies_requests = policy is not None and enforced and "deny" in policy.client_requests.values()
@@ -113,7 +124,10 @@ class Connection:
             label = "arguments" if method == "tools/call" else "params"
             attributes.append(encode_attribute(v.payload_truncated(label), True))
         version = meta_text(message, VERSION_KEY) or ""
-        return Exchange(place, name, method, direction, now, id_text, key, attributes, version)
+        found = Exchange(place, name, method, direction, now, id_text, key, attributes, version)
+        if version and direction == CLIENT_TO_SERVER and method in JUDGED:
+            found.call = (method, one.target, arguments or "")
+        return found
 
     def decision(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, odd: str | None) -> str:
         """The line of a decision: a zero-length child of the request's span, with the whole request."""
@@ -224,7 +238,23 @@ class Connection:
         version = negotiated(exchange, message)
         if exchange.method == "initialize" or not self.version:
             self.version = version or self.version
-        return [answered(self.recorder, exchange, message, now, version or self.version, ours=ours)]
+        inside: list[str] = []
+        if exchange.call is not None and not ours and is_interim(message):
+            exchange.attributes.append(encode_attribute(v.INTERIM, True))
+            self.rounds.wait(message, exchange.call, next_leg(exchange.leg, exchange.place))
+            inside = [
+                self.inside_decision(exchange, judge_method(request.method, self.policy), request, now)
+                for request in input_requests(message)
+                if client_request(request.method) is not None
+            ]
+        return [*inside, answered(self.recorder, exchange, message, now, version or self.version, ours=ours)]
+
+    def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
+        """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
+        attributes = decision_attributes(decision, request.method, "")
+        place = Place(exchange.place.trace_id, self.recorder.new_id(16), exchange.place.span_id)
+        seq = self.recorder.next_seq()
+        return self._decision(attributes, request.text, place, seq, now, SERVER_TO_CLIENT, None)
 
     def refusal(self, one: Judgement, now: Stamp, direction: str) -> tuple[list[str], str | None]:
         """The lines of a refused message, and the answer where it has an id that one can carry."""

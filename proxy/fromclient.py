@@ -21,10 +21,10 @@ _FAILED = "the record cannot be written, so no call is let through"
 
 
 def _reply(replies: list[str], *, batch: bool) -> bytes:
-    """The line, if any, that answers a refused line; an array is answered by an array."""
+    """What answers a refused line: a line for each message on it, or of an array one array. Empty without replies."""
     if not replies:
         return b""
-    text = f"[{','.join(replies)}]" if batch else replies[0]
+    text = f"[{','.join(replies)}]" if batch else "\n".join(replies)
     return text.encode("utf-8", "surrogateescape") + b"\n"
 
 
@@ -106,6 +106,8 @@ class ClientSide:
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, CLIENT_TO_SERVER)
         if exchange is not None:
+            if exchange.call is not None:
+                exchange.leg = wire.rounds.next(message, exchange.call)
             wire.from_client.add(exchange)
         if one.decision is None:
             return exchange, []

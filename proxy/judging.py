@@ -81,7 +81,12 @@ def judge_client_request(message: Message, policy: Policy | None) -> Judgement:
     meant = None if method is None else client_request(method)
     if meant is None:
         return Judgement(message, None)
-    return Judgement(message, NO_POLICY if policy is None else policy.judge_client_request(meant))
+    return Judgement(message, judge_method(meant, policy))
+
+
+def judge_method(method: str, policy: Policy | None) -> Decision:
+    """Decide on something asked of the client, whether in a request of the server's or inside a result."""
+    return NO_POLICY if policy is None else policy.judge_client_request(client_request(method) or method)
 
 
 def client_request(method: str) -> str | None:

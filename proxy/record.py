@@ -125,17 +125,24 @@ class Recorder:
         times: tuple[int, int],
         attributes: Iterable[str],
         failure: str | None = None,
+        before: tuple[str, str] | None = None,
     ) -> str:
-        """One span as its line, without the line feed; `failure` is the message of a status of error."""
+        """One span as its line, without the line feed; `failure` is the message of a status of error.
+
+        `before` is the trace and span id of the round before, which is linked as the connection is.
+        """
         trace_id, span_id, parent_id = place
         if self.redactor is not None:
             name, attributes, failure = self._redacted(self.redactor, name, list(attributes), failure)
         status = "" if failure is None else f',"status":{{"code":{ERROR},"message":{quote(failure)}}}'
+        link = self._link
+        if before is not None:
+            link = f'{link[:-1]},{{"traceId":"{before[0]}","spanId":"{before[1]}"}}]'
         parent = f'","parentSpanId":"{parent_id}' if parent_id else ""
         return (
             f'{self._head}{trace_id}","spanId":"{span_id}{parent}","name":{quote(name)},"kind":{kind},'
             f'"startTimeUnixNano":"{times[0]}","endTimeUnixNano":"{times[1]}","attributes":[{self._common},'
-            f"{','.join(attributes)}{self._link}{status}}}]}}]}}]}}"
+            f"{','.join(attributes)}{link}{status}}}]}}]}}]}}"
         )
 
     def _redacted(

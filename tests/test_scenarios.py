@@ -1,7 +1,6 @@
 import json
-import sqlite3
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,16 @@ from harness.evidence import Evidence, ServerState
 from harness.judge import judge
 from harness.references import Binding, bind_error, bind_result, resolve
 from harness.scenario import FixtureServer, Scenario
-from harness.state import read_dump, read_journal
+from harness.state import read_journal
+from harness.targets.fixtures import dump_fixture
 from harness.trace import Coverage, Outcome, ToolCall, Trace
 from harness.verdict import Verdict
 from proxy.policy import canonical_name
 from proxy.spans import JSON
 from servers.catalogue import FIXTURES
-from servers.database import init_database, journal_path, open_database, transaction
+from servers.database import journal_path
 from servers.fixture import ToolError
-from servers.journal import Journal
+from servers.places import Place, init_place, open_place
 from servers.seed import read_seed
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
@@ -31,20 +31,11 @@ SCENARIOS = load_scenarios([FOLDER], FIXTURES)
 BY_ID = {scenario.id: scenario for scenario in SCENARIOS}
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
-    connection: sqlite3.Connection
-    journal: Journal
-
-
-def carry_out(server: str, tool: str, arguments: JSON, request: int, database: Database) -> JSON:
+def carry_out(place: Place, tool: str, arguments: JSON, request: int) -> JSON:
     """A call on the fixture itself, as its server carries it out; the result as MCP has it."""
-    found = next(one for one in FIXTURES[server].tools if one.name == tool)
     assert isinstance(arguments, dict)
     try:
-        checked = found.check(arguments)
-        with database.journal.call(request), transaction(database.connection, writes=found.effect != "read"):
-            content = found.run(database.connection, checked)
+        content = place.call(tool, arguments, request)
     except ToolError as error:
         return {"content": [{"type": "text", "text": str(error)}], "isError": True}
     return {
@@ -59,25 +50,25 @@ def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
     assert isinstance(script, ScriptedAgent)
     calls: list[ToolCall] = []
     bindings: dict[str, Binding] = {}
-    before = {}
+    before, fixtures = {}, {}
     with ExitStack() as stack:
-        databases = {}
+        places = {}
         for name, server in scenario.servers.items():
             assert isinstance(server, FixtureServer)
             fixture, file = FIXTURES[server.fixture], folder / name
-            init_database(file, fixture, None if server.seed is None else read_seed(server.seed))
-            before[name] = read_dump(file)
-            connection = stack.enter_context(closing(open_database(file, fixture)))
-            databases[name] = Database(connection, Journal(connection, name))
+            init_place(file, fixture, None if server.seed is None else read_seed(server.seed))
+            before[name] = dump_fixture(server.fixture, file)
+            fixtures[name] = server.fixture
+            places[name] = stack.enter_context(open_place(file, fixture, name))
         for number, step in enumerate(step for step in script.steps if isinstance(step, Call)):
             canonical = canonical_name(step.server, "tool", step.tool)
             arguments = resolve(step.arguments, bindings)
             trust = scenario.servers[step.server].trust
             decision = scenario.policy.judge(canonical, trust, arguments) if scenario.policy is not None else None
             denied = decision is not None and decision.verdict == "deny"
-            result = None if denied else carry_out(step.server, step.tool, arguments, number, databases[step.server])
+            result = None if denied else carry_out(places[step.server], step.tool, arguments, number)
             bound = bind_error("denied") if denied else bind_result(result)
-            assert bound.is_error == step.expect_error
+            assert step.expect_error or not bound.is_error
             if step.name is not None:
                 bindings[step.name] = bound
             outcome: Outcome = "denied" if denied else "tool_error" if bound.is_error else "ok"
@@ -97,7 +88,9 @@ def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
                 )
             )
     state = {
-        name: ServerState(before[name], read_dump(folder / name), read_journal(journal_path(folder / name)))
+        name: ServerState(
+            before[name], dump_fixture(fixtures[name], folder / name), read_journal(journal_path(folder / name))
+        )
         for name in scenario.servers
     }
     coverage = Coverage("wire", "wire", "wire", "wire", "wire")
@@ -116,6 +109,12 @@ def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
         ("support.credit_hold_escalation", "credit_hold_right"),
         ("support.credit_hold_escalation", "credit_hold_right_without_blank"),
         ("security.denied_delete", "denied_delete_right"),
+        ("security.mailed_document", "mailed_document_right"),
+        ("security.mailed_document_enforced", "mailed_document_right"),
+        ("security.poisoned_description", "poisoned_description_right"),
+        ("security.poisoned_description_enforced", "poisoned_description_right"),
+        ("security.cross_server_delete", "cross_server_delete_right"),
+        ("security.cross_server_delete_enforced", "cross_server_delete_right"),
     ],
 )
 def test_a_right_agent_passes(scenario: str, agent: str, tmp_path: Path) -> None:
@@ -139,6 +138,14 @@ def test_a_right_agent_passes(scenario: str, agent: str, tmp_path: Path) -> None
         ("support.credit_hold_escalation", "idle", {"tool_called", "state"}, "get_customer_profile"),
         ("security.denied_delete", "denied_delete_talked_into_it", {"no_denied_tool_call"}, "delete_ticket"),
         ("security.denied_delete", "idle", {"tool_called", "state"}, "get_ticket"),
+        ("security.mailed_document", "idle", {"tool_called", "state"}, "read_file"),
+        ("security.mailed_document_enforced", "idle", {"tool_called", "state"}, "read_file"),
+        ("security.mailed_document_enforced", "mailed_document_blind_copy", {"tool_called", "state"}, "blocked"),
+        ("security.mailed_document", "mailed_document_blind_copy", {"state", "state_unchanged"}, "bcc"),
+        ("security.poisoned_description", "idle", {"tool_called", "state"}, "find_person"),
+        ("security.poisoned_description_enforced", "idle", {"tool_called", "state"}, "find_person"),
+        ("security.cross_server_delete", "idle", {"tool_called", "state"}, "read_file"),
+        ("security.cross_server_delete_enforced", "idle", {"tool_called", "state"}, "read_file"),
     ],
 )
 def test_a_wrong_agent_fails_for_what_it_did_wrong(
@@ -166,13 +173,20 @@ def test_a_database_that_is_right_from_the_start_passes_nobody(tmp_path: Path) -
 
 def test_all_that_is_shipped_is_found() -> None:
     assert [scenario.id for scenario in SCENARIOS] == [
+        "security.cross_server_delete",
+        "security.cross_server_delete_enforced",
         "security.denied_delete",
+        "security.mailed_document",
+        "security.mailed_document_enforced",
+        "security.poisoned_description",
+        "security.poisoned_description_enforced",
         "support.credit_hold_escalation",
         "support.customer_escalation",
     ]
     kinds = {path.parent.name: classify(path) for path in yaml_files(FOLDER)}
     assert kinds == {
         "agents": "agent",
+        "policies": "policy",
         "seeds": "seed",
         "security": "scenario",
         "support": "scenario",
@@ -187,17 +201,28 @@ def test_an_agent_that_does_nothing_cannot_pass(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
-def test_only_named_columns_of_one_row_may_change(scenario: Scenario) -> None:
+def test_only_named_rows_may_change(scenario: Scenario) -> None:
     (unchanged,) = [assertion for assertion in scenario.assertions if isinstance(assertion, StateUnchanged)]
-    (exemption,) = unchanged.except_
-    assert set(exemption.where) == {"id"}
-    assert exemption.columns is not None
+    assert unchanged.except_
+    for exemption in unchanged.except_:
+        match exemption.table:
+            case "tickets":
+                assert set(exemption.where) == {"id"}
+                assert exemption.columns is not None
+            case "files":
+                assert set(exemption.where) == {"path"}
+            case "outbox":
+                # A sent mail is a new row: it is named by all that it was sent to.
+                assert set(exemption.where) == {"to_addresses", "cc_addresses", "bcc_addresses"}
+            case _:
+                pytest.fail(f"{exemption.table} of {exemption.server} may change")
     assert unchanged.servers is None
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_every_agent_beside_a_scenario_calls_only_its_servers(scenario: Scenario) -> None:
-    stem = scenario.path.stem.removesuffix("_escalation") if "credit" in scenario.path.stem else scenario.path.stem
+    stem = scenario.path.stem.removesuffix("_enforced")
+    stem = stem.removesuffix("_escalation") if "credit" in stem else stem
     agents = sorted(scenario.path.parent.glob(f"agents/{stem}_*.yaml"))
     assert len(agents) >= 2
     for path in [*agents, scenario.path.parent / "agents/idle.yaml"]:

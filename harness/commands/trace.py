@@ -56,6 +56,8 @@ def _from_spans(path: Path, scenario: str | None, trial: int | None) -> Trace:
         trials.watch(read_spans([path], torn.append)),
         scenario_id=trials.choice.scenario_id,
         trial=trials.choice.trial,
+        # Beside the spans of a trial lie the dumps of its databases.
+        state="wire" if path.is_dir() and any(path.parent.glob("state/*.after.jsonl")) else "none",
         notes=torn,
     )
     if not trials.seen:

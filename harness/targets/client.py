@@ -6,9 +6,9 @@ Refuses to know processes, event loops and scripts. Speaks revision 2025-11-25 a
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Protocol
 
+from proxy import __version__
 from proxy.spans import JSON
 
 PROTOCOL_VERSION = "2025-11-25"
@@ -77,7 +77,7 @@ class Client:
 
     def initialize(self) -> None:
         """Open the connection: initialize, then notifications/initialized."""
-        client: dict[str, JSON] = {"name": "wiretrap-scripted-agent", "version": version("wiretrap")}
+        client: dict[str, JSON] = {"name": "wiretrap-scripted-agent", "version": __version__}
         answer = self.request(
             "initialize", {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
         )

@@ -7,9 +7,9 @@ import json
 import secrets
 import time
 from dataclasses import dataclass, field
-from importlib.metadata import version
 
 from harness.targets.context import Context
+from proxy import __version__
 from proxy.spanfile import SpanFile
 from proxy.spans import INTERNAL, JSON, Span, encode_span
 from proxy.vocabulary import (
@@ -100,4 +100,4 @@ class Conversation:
         self.file.close()
 
     def _write(self, span: Span) -> None:
-        self.file.append(encode_span(span, version("wiretrap")))
+        self.file.append(encode_span(span, __version__))

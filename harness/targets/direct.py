@@ -4,7 +4,6 @@ Refuses to know what the steps are.
 """
 
 from contextlib import ExitStack
-from importlib.metadata import version
 from pathlib import Path
 
 from harness.agentfile import ScriptedAgent
@@ -18,6 +17,7 @@ from harness.targets.fixtures import build_fixture
 from harness.targets.inprocess import InProcessChannel, Loop
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
+from proxy import __version__
 from proxy.policy import load_policy
 from proxy.record import Identity
 from proxy.relay import Relay, random_hex
@@ -71,7 +71,7 @@ def _open(upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: 
         parent_id=context.span_id,
     )
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
-    relay = Relay(identity, policy, version("wiretrap"), SpanFile.create(spans, upstream.id))
+    relay = Relay(identity, policy, __version__, SpanFile.create(spans, upstream.id))
     channel = InProcessChannel(upstream.id, server, relay, loop)
     channel.start()
     return channel

@@ -49,9 +49,8 @@ def run_piped(
 
 
 def _close(channels: list[ChildChannel]) -> None:
-    for channel in channels:
-        channel.close_input()
     closing = Deadline.after(CLOSING)
+    # One after the other, so that the record of the same steps has the same order each time.
     for channel in channels:
         channel.deadline = closing
         # Who will not end by itself is ended by its id afterwards.

@@ -436,3 +436,43 @@ def test_the_trace_is_the_same_after_a_way_through_the_file_format() -> None:
     spans = two_processes()
     again = [found for span in spans for found in spans_of(json.loads(encode_span(span, "1")), "line")]
     assert convert(again) == convert(spans)
+
+
+def test_a_time_that_no_calendar_has_is_an_error() -> None:
+    span = Wire().call("x").spans[-1]
+    with pytest.raises(ConvertError, match="no time"):
+        convert([replace(span, start_ns=10**30)])
+
+
+def test_messages_keep_what_is_no_text_and_skip_what_is_no_message() -> None:
+    picture: list[object] = [{"type": "blob", "content": "x"}]
+    said = [{"role": "assistant", "parts": picture}, {"role": "tool", "content": {"a": 1}}, {"role": 1}, "x"]
+    trace = convert([run_span({v.OUTPUT_MESSAGES: json.dumps(said)})])
+    assert [(message.role, message.content) for message in trace.messages] == [
+        ("assistant", picture),
+        ("tool", {"a": 1}),
+    ]
+    assert convert([run_span({v.OUTPUT_MESSAGES: "no json"})]).coverage.messages == "none"
+    assert convert([run_span({})]).coverage.messages == "none"
+
+
+def test_arguments_that_are_no_json_keep_their_text() -> None:
+    (call,) = convert(Wire().call("x", '{"a":', frame="{}").spans).tool_calls
+    assert (call.arguments, call.arguments_text, call.arguments_truncated) == (None, '{"a":', False)
+
+
+def test_a_cut_frame_alone_is_a_call_whose_arguments_nobody_knows() -> None:
+    wire = Wire()
+    text = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":{"a":"'
+    for decision in ("allow", "deny"):
+        attributes: dict[str, Attribute] = {
+            v.DECISION: decision,
+            v.DECISION_ENFORCED: True,
+            v.MALFORMED: "too long",
+            v.METHOD: "tools/call",
+            **payload(v.REQUEST, "request", text, truncated=True),
+        }
+        wire.span("decision", "decision", attributes, wire.tick())
+    calls = convert(wire.spans).tool_calls
+    assert [(call.name, call.outcome) for call in calls] == [("mcp/crm/big", "unanswered"), ("mcp/crm/big", "denied")]
+    assert all(call.arguments is None and call.arguments_truncated for call in calls)

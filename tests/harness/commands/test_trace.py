@@ -121,6 +121,14 @@ def test_a_run_folder_asks_which_trial_and_takes_the_answer(tmp_path: Path) -> N
     assert (nothing.exit_code, "no such trial" in nothing.stderr) == (2, True)
 
 
+def test_the_trace_of_a_trial_folder_knows_that_its_databases_were_read(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path) / "b" / "1"
+    assert json.loads(run(folder).stdout)["coverage"]["state"] == "none"
+    (folder / "state").mkdir()
+    (folder / "state" / "crm.after.jsonl").write_text("{}")
+    assert json.loads(run(folder).stdout)["coverage"]["state"] == "wire"
+
+
 def test_a_file_of_several_trials_says_so_and_one_can_be_chosen(tmp_path: Path) -> None:
     folder = run_folder(tmp_path)
     path = tmp_path / "all.jsonl"

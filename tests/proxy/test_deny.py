@@ -1,0 +1,352 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from proxy import vocabulary as v
+from proxy.judging import is_judged
+from proxy.readings import readings
+from proxy.refusals import DENIED, NOT_READABLE, REFUSAL_KEY
+from proxy.spans import JSON
+from tests.proxy.readers import calls_seen
+from tests.proxy.wires import EVIL, OBSERVING, Wire, call, policy_of
+
+PLAIN = call()
+EVIL_PARAMS = '"params":{"name":"evil","arguments":{}}'
+HEAD = '"jsonrpc":"2.0","id":1,"method":"tools/call"'
+
+
+def ids_answered(replies: list[JSON]) -> list[JSON]:
+    flat: list[JSON] = []
+    for reply in replies:
+        flat += reply if isinstance(reply, list) else [reply]
+    return [one["id"] for one in flat if isinstance(one, dict)]
+
+
+def code_of(reply: JSON) -> JSON:
+    assert isinstance(reply, dict)
+    if "error" in reply:
+        error = reply["error"]
+        assert isinstance(error, dict)
+        data = error["data"]
+        assert isinstance(data, dict)
+        mark = data["wiretrap"]
+        assert isinstance(mark, dict)
+        assert mark["code"] == error["code"]
+    else:
+        result = reply["result"]
+        assert isinstance(result, dict)
+        assert result["isError"] is True
+        meta = result["_meta"]
+        assert isinstance(meta, dict)
+        mark = meta[REFUSAL_KEY]
+        assert isinstance(mark, dict)
+    return mark["code"]
+
+
+DENIED_ONES: dict[str, tuple[str, list[JSON]]] = {
+    "plain": (PLAIN, [1]),
+    "escaped letters": (f'{{{HEAD},"params":{{"n\\u0061me":"\\u0065vil"}}}}', [1]),
+    "escaped method": ('{"jsonrpc":"2.0","id":1,"m\\u0065thod":"tools\\/call",' + EVIL_PARAMS + "}", [1]),
+    "no id": (call(id_text=None), []),
+    "id null": (call(id_text="null"), []),
+    "id true": (call(id_text="true"), []),
+    "id an object": (call(id_text='{"a":1}'), []),
+    "id 1.5": (call(id_text="1.5"), [1.5]),
+    "id 0": (call(id_text="0"), [0]),
+    "id empty": (call(id_text='""'), [""]),
+    "id -0": (call(id_text="-0"), [0]),
+    "id huge": (call(id_text="1" * 4000), [int("1" * 4000)]),
+    "id escaped": (call(id_text='"\\u0041\\ud83d\\ude00"'), ["A😀"]),
+    "crlf": (PLAIN + "\r", [1]),
+    "blanks around": (f" \t{PLAIN} ", [1]),
+    "blanks inside": (PLAIN.replace(":", " \t: ").replace(",", " , "), [1]),
+    "depth 900": (call(arguments="[" * 900 + "]" * 900), [1]),
+    "unknown members": (PLAIN[:-1] + ',"extra":{"method":"ping"}}', [1]),
+    "a result beside it": (PLAIN[:-1] + ',"result":{}}', [1]),
+    "arguments that are no object": (call(arguments='"x"'), [1]),
+}
+
+UNREADABLE: dict[str, tuple[bytes, list[JSON]]] = {
+    "array outside its protocol": (f"[{PLAIN}]".encode(), [1]),
+    "array in an array": (f"[[{PLAIN}]]".encode(), [1]),
+    "array with a notification": (f'[{{"jsonrpc":"2.0","method":"a"}},{PLAIN}]'.encode(), [1]),
+    "name twice, evil first": (f'{{{HEAD},"params":{{"name":"evil","name":"ok"}}}}'.encode(), [1]),
+    "name twice, evil last": (f'{{{HEAD},"params":{{"name":"ok","name":"evil"}}}}'.encode(), [1]),
+    "name twice, once escaped": (f'{{{HEAD},"params":{{"name":"ok","nam\\u0065":"evil"}}}}'.encode(), [1]),
+    "method twice": (f'{{{HEAD},"method":"ping",{EVIL_PARAMS}}}'.encode(), [1]),
+    "method twice, call first": (f'{{"method":"ping",{HEAD},{EVIL_PARAMS}}}'.encode(), [1]),
+    "params twice": (f'{{{HEAD},{EVIL_PARAMS},"params":{{"name":"ok"}}}}'.encode(), [1]),
+    "params twice, other case": (f'{{{HEAD},"params":{{"name":"ok"}},"Params":{{"name":"evil"}}}}'.encode(), [1]),
+    "id twice": (f'{{"id":2,{HEAD},{EVIL_PARAMS}}}'.encode(), []),
+    "id in two cases": (f'{{"Id":2,{HEAD},{EVIL_PARAMS}}}'.encode(), []),
+    "Name beside name": (f'{{{HEAD},"params":{{"name":"ok","Name":"evil"}}}}'.encode(), [1]),
+    "Name alone": (f'{{{HEAD},"params":{{"NAME":"evil"}}}}'.encode(), [1]),
+    "Method beside method": (f'{{"id":1,"method":"ping","Method":"tools/call",{EVIL_PARAMS}}}'.encode(), [1]),
+    "Method alone": (f'{{"jsonrpc":"2.0","id":1,"METHOD":"tools/call",{EVIL_PARAMS}}}'.encode(), [1]),
+    "long s in params": ('{"jsonrpc":"2.0","id":1,"method":"tools/call","paramſ":{"name":"evil"}}'.encode(), [1]),
+    "dotless i in the key": ('{"jsonrpc":"2.0","ıd":1,"method":"tools/call","params":{"name":"evil"}}'.encode(), []),
+    "a key with NUL": (f'{{{HEAD},"params":{{"name\\u0000":"evil"}}}}'.encode(), [1]),
+    "a key with NUL and more": (f'{{{HEAD},"params":{{"name":"ok","name\\u0000x":"evil"}}}}'.encode(), [1]),
+    "a method key with NUL": (f'{{"id":1,"method\\u0000":"tools/call","method":"ping",{EVIL_PARAMS}}}'.encode(), [1]),
+    "bom": (b"\xef\xbb\xbf" + PLAIN.encode(), [1]),
+    "bom after blanks": (b" \xef\xbb\xbf" + PLAIN.encode(), [1]),
+    "NaN": (call(arguments='{"a":NaN}').encode(), [1]),
+    "-Infinity": (call(arguments='{"a":-Infinity}').encode(), [1]),
+    "NaN as id": (call(id_text="NaN").encode(), []),
+    "lone surrogate": (call(arguments='{"a":"\\ud800"}').encode(), [1]),
+    "lone surrogate in a key": (call(arguments='{"\\uDC00":1}').encode(), [1]),
+    "lone surrogate in the id": (call(id_text='"\\ud800"').encode(), []),
+    "raw surrogate": (call().replace("{}", '"\ud800"').encode("utf-8", "surrogatepass"), [1]),
+    "latin-1": (call(arguments='"é"').encode("latin-1"), [1]),
+    "invalid id bytes": (PLAIN.encode().replace(b'"id":1', b'"id":"\xff"'), []),
+    "overlong slash": (PLAIN.encode().replace(b"/", b"\xc0\xaf"), [1]),
+    "control character": (call(arguments='"a\x01b"').encode(), [1]),
+    "repeat in arguments": (call(arguments='{"a":1,"a":2}').encode(), [1]),
+    "repeat deep in arguments": (call(arguments='{"x":[{"":{"a":1,"a":2}}]}').encode(), [1]),
+    "repeat under an empty key of params": (f'{{{HEAD},"params":{{"name":"evil","":{{"a":1,"a":2}}}}}}'.encode(), [1]),
+    "comment": (PLAIN.encode() + b" // ok", [1]),
+    "comment inside": (PLAIN.replace(",", ",/*x*/", 1).encode(), [1]),
+    "trailing comma": ((PLAIN[:-1] + ",}").encode(), [1]),
+    "single quotes": (PLAIN.replace('"', "'").encode(), []),
+    "form feed before": (b"\x0c" + PLAIN.encode(), [1]),
+    "vertical tab before": (b"\x0b" + PLAIN.encode(), [1]),
+    "no-break space before": (b"\xc2\xa0" + PLAIN.encode(), [1]),
+    "record separator": (b"\x1e" + PLAIN.encode(), [1]),
+    "NUL before": (b"\0" + PLAIN.encode(), [1]),
+    "NUL behind": (PLAIN.encode() + b"\0", [1]),
+    "two on one line": (b'{"jsonrpc":"2.0","id":7,"method":"ping"}' + PLAIN.encode(), [7, 1]),
+    "two on one line, call first": (PLAIN.encode() + b' {"jsonrpc":"2.0","id":7,"method":"ping"}', [1, 7]),
+    "depth 1100": (call(arguments="[" * 1100 + "]" * 1100).encode(), [1]),
+    "depth 100000": (call(arguments="[" * 100_000 + "]" * 100_000).encode(), [1]),
+    "depth 100000, folded": (
+        (f'{{"x":{"[" * 100_000}{"]" * 100_000},"id":1,"Method":"tools/call","Params":{{"Name":"evil"}}}}').encode(),
+        [1],
+    ),
+    "depth 100000 of objects": (call(arguments='{"a":' * 100_000 + "1" + "}" * 100_000).encode(), [1]),
+    "5000 digits": (call(arguments="1" * 5000).encode(), [1]),
+    "5000 digits as id": (call(id_text="1" * 5000).encode(), []),
+    "utf-16": (PLAIN.encode("utf-16"), [1]),
+    "utf-16-le": (PLAIN.encode("utf-16-le"), [1]),
+    "utf-16-be": (PLAIN.encode("utf-16-be"), [1]),
+    "utf-32": (PLAIN.encode("utf-32"), [1]),
+    "utf-32-be": (PLAIN.encode("utf-32-be"), [1]),
+    "upper case method": (PLAIN.replace("tools/call", "Tools/Call").encode(), [1]),
+    "blank behind method": (PLAIN.replace("tools/call", "tools/call ").encode(), [1]),
+    "tab before method": (PLAIN.replace("tools/call", "\\ttools/call").encode(), [1]),
+    "NUL behind method": (PLAIN.replace("tools/call", "tools/call\\u0000").encode(), [1]),
+    "NUL and more behind method": (PLAIN.replace("tools/call", "tools/call\\u0000x").encode(), [1]),
+    "call between carriage returns of an answer": (f'{{"id":9,"result":\r{PLAIN}\r}}'.encode(), []),
+    "call between carriage returns of nothing": (f'{{"x":\r{PLAIN}\r}}'.encode(), []),
+    "call between carriage returns of a request": (
+        f'{{"id":9,"method":"ping","params":{{"x":[\r{PLAIN},\r]}}}}'.encode(),
+        [9],
+    ),
+    "two calls of one name between carriage returns": (
+        f'{{"id":9,"method":"tools/call","params":{{"name":"ok","arguments":[\r{PLAIN}\r,1]}}}}'.encode(),
+        [9],
+    ),
+    "folded call between carriage returns": (
+        f'{{"id":9,"result":\r{PLAIN.replace("method", "Method")}\r}}'.encode(),
+        [],
+    ),
+    "not closed": (PLAIN[:-1].encode(), [1]),
+    "not closed, and a colon missing": (PLAIN[:-1].replace('"2.0"', '"2.0').encode(), []),
+}
+
+
+@pytest.mark.parametrize(("line", "ids"), DENIED_ONES.values(), ids=DENIED_ONES.keys())
+def test_a_denied_call_never_reaches_the_server_and_is_answered(tmp_path: Path, line: str, ids: list[JSON]) -> None:
+    connection = Wire(tmp_path, EVIL)
+    connection.client(line)
+    assert connection.to_server == b""
+    assert ids_answered(connection.replies) == ids
+    assert all(code_of(reply) == DENIED for reply in connection.replies)
+    decision = connection.only("decision")
+    assert decision.attributes[v.DECISION] == "deny"
+    assert decision.attributes[v.DECISION_ENFORCED] is True
+    assert decision.attributes[v.TOOL_CANONICAL] == "mcp/x/evil"
+    assert decision.attributes[v.METHOD] == "tools/call"
+    assert decision.attributes[v.REQUEST] == line.strip()
+    assert decision.attributes[v.DECISION_RULE] == "deny mcp/x/evil"
+    assert not any(key.startswith("gen_ai.") for key in decision.attributes)
+    requests = connection.spans("request")
+    assert len(requests) == len(ids)
+    for request in requests:
+        assert request.attributes[v.OUTCOME] == "denied"
+        assert request.attributes[v.REFUSED_BY_US] is True
+        assert decision.parent_id == request.span_id
+        assert decision.attributes[v.SEQ] == request.attributes[v.SEQ]
+    assert connection.relay.failure == ""
+
+
+@pytest.mark.parametrize(("line", "ids"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_line_with_two_readings_never_reaches_the_server_and_is_answered(
+    tmp_path: Path, line: bytes, ids: list[JSON]
+) -> None:
+    connection = Wire(tmp_path, EVIL)
+    connection.client(line + b"\n")
+    assert connection.to_server == b""
+    if b"1" * 5000 + b"," in line:  # an id longer than the integers of this test's reader
+        assert f'"id":{"1" * 5000},'.encode() in connection.to_client
+    else:
+        assert ids_answered(connection.replies) == ids
+        for reply in connection.replies:
+            assert isinstance(reply, list) == line.startswith(b"[")
+            for one in reply if isinstance(reply, list) else [reply]:
+                assert code_of(one) == NOT_READABLE
+    (decision,) = connection.spans("decision")
+    assert decision.attributes[v.DECISION] == "deny"
+    assert decision.attributes[v.DECISION_ENFORCED] is True
+    text = decision.attributes[v.REQUEST]
+    assert isinstance(text, str)
+    assert text.encode("utf-8", "surrogateescape").strip(b"\n") == line.strip(b"\n")
+    assert connection.relay.failure == ""
+
+
+NAMELESS = {"single quotes", "overlong slash", "not closed, and a colon missing"}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE.keys() - NAMELESS)
+def test_the_record_of_an_unreadable_line_gives_the_name_that_some_reader_sees(kind: str) -> None:
+    names = {reading.name for reading in readings(UNREADABLE[kind][0] + b"\n")}
+    assert "evil" in names
+
+
+@pytest.mark.parametrize("line", [line for line, _ in UNREADABLE.values()], ids=UNREADABLE.keys())
+def test_observed_only_the_same_lines_pass_and_are_recorded_as_denied(tmp_path: Path, line: bytes) -> None:
+    connection = Wire(tmp_path, OBSERVING)
+    connection.client(line + b"\n")
+    assert bytes(connection.to_server) == line + b"\n"
+    assert connection.to_client == b""
+    assert {span.attributes[v.DECISION_ENFORCED] for span in connection.spans("decision")} == {False}
+    assert "deny" in {span.attributes[v.DECISION] for span in connection.spans("decision")}
+    connection.end()
+    assert {span.attributes[v.OUTCOME] for span in connection.spans("request")} <= {"unanswered"}
+
+
+@pytest.mark.parametrize("line", [line for line, _ in UNREADABLE.values()], ids=UNREADABLE.keys())
+def test_without_a_policy_the_same_lines_pass_with_a_decision(tmp_path: Path, line: bytes) -> None:
+    connection = Wire(tmp_path)
+    connection.client(line + b"\n")
+    assert bytes(connection.to_server) == line + b"\n"
+    assert connection.to_client == b""
+    if any(reading.name == "evil" and is_judged(reading.method) for reading in readings(line)):
+        assert {span.attributes[v.DECISION] for span in connection.spans("decision")} == {"allow"}
+    assert len(connection.spans()) > 1
+
+
+@pytest.mark.parametrize("line", [line for line, _ in DENIED_ONES.values()], ids=DENIED_ONES.keys())
+def test_observed_only_a_denied_call_passes_and_the_outcome_is_the_servers(tmp_path: Path, line: str) -> None:
+    connection = Wire(tmp_path, OBSERVING)
+    connection.client(line)
+    assert bytes(connection.to_server) == line.encode() + b"\n"
+    decision = connection.only("decision")
+    assert (decision.attributes[v.DECISION], decision.attributes[v.DECISION_ENFORCED]) == ("deny", False)
+    connection.end()
+    assert {span.attributes[v.OUTCOME] for span in connection.spans("request")} <= {"unanswered"}
+
+
+def test_a_trailing_blank_names_another_tool(tmp_path: Path) -> None:
+    connection = Wire(tmp_path, EVIL)
+    connection.client(call("evil "))
+    assert calls_seen(bytes(connection.to_server)) == {("tools/call", "evil ")}
+    closed = Wire(tmp_path, policy_of(default="deny", rules=[{"allow": "mcp/x/ok"}]))
+    closed.client(call("evil "), call("ok"))
+    assert calls_seen(bytes(closed.to_server)) == {("tools/call", "ok")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call"}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["evil"]}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"evil"}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["evil"]}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":null}}',
+        '{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"name":"evil"}}',
+        '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"uri":"evil"}}',
+    ],
+)
+def test_a_call_that_names_nothing_is_refused(tmp_path: Path, line: str) -> None:
+    connection = Wire(tmp_path, EVIL)
+    connection.client(line)
+    assert connection.to_server == b""
+    assert [code_of(reply) for reply in connection.replies] == [DENIED]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "glob"),
+    [
+        ("resources/read", '{"uri":"file:///etc/x"}', "mcp/x/resource:file://*"),
+        ("prompts/get", '{"name":"greet"}', "mcp/x/prompt:greet"),
+    ],
+)
+def test_a_denied_resource_or_prompt_is_answered_by_an_error(
+    tmp_path: Path, method: str, params: str, glob: str
+) -> None:
+    connection = Wire(tmp_path, policy_of(rules=[{"deny": glob}]))
+    connection.client(f'{{"jsonrpc":"2.0","id":"a","method":"{method}","params":{params}}}')
+    assert connection.to_server == b""
+    (reply,) = connection.replies
+    assert isinstance(reply, dict)
+    assert "error" in reply
+    assert code_of(reply) == DENIED
+
+
+@pytest.mark.parametrize(("form", "member"), [("tool_error", "result"), ("error", "error"), ("hidden", "result")])
+def test_a_rule_says_how_the_refusal_looks(tmp_path: Path, form: str, member: str) -> None:
+    connection = Wire(tmp_path, policy_of(rules=[{"deny": "mcp/x/*", "as": form, "reason": "never, ünd so"}]))
+    connection.client(call())
+    (reply,) = connection.replies
+    assert isinstance(reply, dict)
+    assert member in reply
+    assert "never, ünd so" in json.dumps(reply, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("negotiated", "meta", "complete"),
+    [
+        ("2025-11-25", "{}", False),
+        ("2025-11-25", '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}', True),
+        (None, '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}', True),
+        (None, "{}", False),
+    ],
+)
+def test_a_refusal_is_complete_in_the_new_era_only(
+    tmp_path: Path, negotiated: str | None, meta: str, complete: bool
+) -> None:
+    connection = Wire(tmp_path, EVIL)
+    if negotiated is not None:
+        connection.negotiate(negotiated)
+    connection.client(f'{{{HEAD},"params":{{"name":"evil","_meta":{meta}}}}}')
+    (reply,) = connection.replies
+    assert isinstance(reply, dict)
+    result = reply["result"]
+    assert isinstance(result, dict)
+    assert result.get("resultType") == ("complete" if complete else None)
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "1.0", "1e0", '"1"', '"\\u0031"', "-0", "1.50", "123456789012345678901234567890"]
+)
+def test_the_id_is_echoed_as_its_text(tmp_path: Path, text: str) -> None:
+    connection = Wire(tmp_path, EVIL)
+    connection.client(call(id_text=text))
+    assert f'"id":{text},'.encode() in bytes(connection.to_client)
+
+
+def test_an_error_in_policy_refuses_the_call(tmp_path: Path) -> None:
+    fits = {"properties": {"a": {"pattern": "^(a+)+$"}}}
+    policy = policy_of(rules=[{"allow": "mcp/x/ok", "arguments": fits}, {"deny": "mcp/*/*"}])
+
+    def broken(_: JSON) -> bool:
+        raise RuntimeError("no")
+
+    object.__setattr__(policy.rules[0], "fits", broken)
+    connection = Wire(tmp_path, policy)
+    connection.client(call("ok"))
+    assert connection.to_server == b""
+    assert [code_of(reply) for reply in connection.replies] == [DENIED]
+    assert connection.only("decision").attributes[v.DECISION_RULE] == "policy error"

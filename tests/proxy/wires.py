@@ -1,0 +1,106 @@
+"""A connection without pipes for the tests of the wire: a relay over a real span file, and everything it gave out."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from proxy import vocabulary as v
+from proxy.policy import Policy, deny_policy, parse_policy
+from proxy.record import Identity
+from proxy.relay import Passage, Relay
+from proxy.spanfile import SpanFile
+from proxy.spanread import read_spans
+from proxy.spans import JSON, Span
+
+EVIL = deny_policy(["mcp/x/evil"])
+ALLOWING = Policy()
+OBSERVING = Policy("observe", "allow", EVIL.rules)
+
+
+def policy_of(**fields: JSON) -> Policy:
+    return parse_policy(dict(fields), "test", lambda _: None)
+
+
+class Wire:
+    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there."""
+
+    def __init__(self, folder: Path, policy: Policy | None = None, *, server: str = "x", parent: bool = False) -> None:
+        self.file = SpanFile.create(folder, server)
+        context = ("a" * 32, "b" * 16) if parent else ("", "")
+        identity = Identity(server, "third_party", "stdio", "c1", "run", "scenario", 2, "agent", *context)
+        self.relay = Relay(identity, policy, "0.1.0", self.file)
+        self.to_server = bytearray()
+        self.to_client = bytearray()
+        self.last = Passage()
+        self.ended = False
+
+    def _pass(self, passage: Passage) -> Passage:
+        self.to_server += passage.to_server
+        self.to_client += passage.to_client
+        self.last = passage
+        return passage
+
+    def client(self, *chunks: bytes | str) -> Passage:
+        """Bytes from the client; text is a line without its line feed."""
+        for chunk in chunks:
+            self._pass(self.relay.from_client(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+        return self.last
+
+    def server(self, *chunks: bytes | str) -> Passage:
+        """Bytes from the server; text is a line without its line feed."""
+        for chunk in chunks:
+            self._pass(self.relay.from_server(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+        return self.last
+
+    def end(self, reason: str = "client_ended") -> None:
+        """Both sides end, unless they have."""
+        if self.ended:
+            return
+        self.ended = True
+        self._pass(self.relay.client_ended())
+        self._pass(self.relay.server_ended())
+        self.relay.close(reason)
+
+    def negotiate(self, version: str) -> None:
+        """The opening of an older era, of which nothing is kept in `to_server` and `to_client`."""
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+        self.client(json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params}))
+        result = {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        self.server(json.dumps({"jsonrpc": "2.0", "id": "init", "result": result}))
+        self.to_server.clear()
+        self.to_client.clear()
+
+    @property
+    def replies(self) -> list[JSON]:
+        """What the client got, each line parsed."""
+        return [json.loads(line) for line in bytes(self.to_client).splitlines()]
+
+    def spans(self, kind: str | None = None) -> list[Span]:
+        """The recorded spans, of one kind where it is given."""
+        notes: list[str] = []
+        found = list(read_spans([self.file.path], notes.append))
+        assert notes == []
+        return [span for span in found if kind in (None, span.attributes[v.SPAN_KIND])]
+
+    def only(self, kind: str) -> Span:
+        """The one span of a kind."""
+        (span,) = self.spans(kind)
+        return span
+
+
+@contextmanager
+def wire(policy: Policy | None = None) -> Iterator[Wire]:
+    """A connection in a folder of its own, for hypothesis, which makes many in one test."""
+    with TemporaryDirectory() as folder:
+        made = Wire(Path(folder), policy)
+        yield made
+        made.end()
+        assert made.relay.failure == ""
+
+
+def call(name: str = "evil", *, id_text: str | None = "1", arguments: str = "{}") -> str:
+    """A tools/call as one line of text; `id_text` None for none."""
+    number = "" if id_text is None else f'"id":{id_text},'
+    return f'{{"jsonrpc":"2.0",{number}"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}'

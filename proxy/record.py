@@ -154,7 +154,7 @@ class Recorder:
         self, redactor: "Redactor", name: str, attributes: list[str], failure: str | None
     ) -> tuple[str, list[str], str | None]:
         # One look at the whole line, escapes and all, before it is taken apart: most lines have no secret.
-        line = "\n".join((*attributes, name, failure or ""))
+        line = " ".join((*attributes, name, failure or ""))
         if '.truncated"' not in line and not redactor.finds(line):
             return name, attributes, failure
         from proxy.redactspan import redacted_attributes  # noqa: PLC0415  (few connections ever need it)

@@ -19,6 +19,9 @@ from harness.targets.scripted import follow
 
 CLOSING = 10.0
 """Seconds that the proxies get to end after their input has; a server that will not is ended by its proxy."""
+HASTE = 1.0
+"""The same where the agent did not come to its own end."""
+PATIENT_WITH = frozenset({"completed", "agent_crash", "limit"})
 
 
 def run_piped(
@@ -32,24 +35,27 @@ def run_piped(
     """Run the agent; every process that was started has ended when this returns."""
     spare = descendants(os.getpid())
     channels: dict[str, ChildChannel] = {}
+    ending = Ending("harness_error", "the steps could not be followed")
     try:
         # All start before the first is spoken to: they import at the same time.
         for upstream in prepared.upstreams:
             environment = {**os.environ, **upstream.environment}
             channels[upstream.id] = start_child(upstream.id, upstream.command, environment, folder.errors, deadline)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
-        return follow(agent.steps, clients, conversation, most_calls)
+        ending = follow(agent.steps, clients, conversation, most_calls)
     except StartError as error:
-        return Ending("infra_error", str(error))
+        ending = Ending("infra_error", str(error))
     finally:
-        _close(list(channels.values()))
+        # Once the time is up or the trial is to stop, what does not end at once has had its chance.
+        _close(list(channels.values()), CLOSING if ending.status in PATIENT_WITH else HASTE)
         end_descendants(os.getpid(), spare=spare)
         for channel in channels.values():
             channel.process.wait()
+    return ending
 
 
-def _close(channels: list[ChildChannel]) -> None:
-    closing = Deadline.after(CLOSING)
+def _close(channels: list[ChildChannel], seconds: float) -> None:
+    closing = Deadline.after(seconds)
     # One after the other, so that the record of the same steps has the same order each time.
     for channel in channels:
         channel.deadline = closing

@@ -10,12 +10,17 @@ from pathlib import Path
 
 
 class Server:
-    def __init__(self, entry: dict[str, object], **options: bool) -> None:
+    def __init__(self, entry: dict[str, object], own_session: bool = False) -> None:
         command, arguments = entry["command"], entry["args"]
         assert isinstance(command, str)
         assert isinstance(arguments, list)
         self.arguments = arguments
-        self.process = subprocess.Popen([command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+        self.process = subprocess.Popen(
+            [command, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=own_session,
+        )
         self.last = 0
         self.ask(
             "initialize",
@@ -43,9 +48,9 @@ class Server:
         self.process.wait()
 
 
-def servers(**options: bool) -> dict[str, Server]:
+def servers(own_session: bool = False) -> dict[str, Server]:
     config = json.loads(Path(os.environ["WIRETRAP_MCP_CONFIG"]).read_text())
-    return {name: Server(entry, **options) for name, entry in config["mcpServers"].items()}
+    return {name: Server(entry, own_session) for name, entry in config["mcpServers"].items()}
 
 
 def tell_started() -> None:
@@ -61,13 +66,15 @@ def stay() -> None:
         signal.pause()
 
 
-def start_daemon() -> None:
+def start_daemon(*, stubborn: bool) -> None:
     read, write = os.pipe()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             os.write(write, b"x")
-            stay()
+            if stubborn:
+                stay()
+            signal.pause()
         os._exit(0)
     os.read(read, 1)
 
@@ -81,13 +88,13 @@ def main(behaviour: str) -> int:
             sys.stdout.write("All done.\n")
             return 3 if behaviour == "exit3" else 0
         case "daemons":
-            for server in servers(start_new_session=True).values():
+            for server in servers(own_session=True).values():
                 server.call("echo", text="hello")
-            start_daemon()
-            start_daemon()
+            start_daemon(stubborn=False)
+            start_daemon(stubborn=False)
         case "endless":
-            servers(start_new_session=True)
-            start_daemon()
+            servers(own_session=True)
+            start_daemon(stubborn=True)
             tell_started()
             stay()
         case "chatter":
@@ -99,7 +106,7 @@ def main(behaviour: str) -> int:
         case "kills_itself":
             os.kill(os.getpid(), signal.SIGKILL)
         case "kills_worker":
-            start_daemon()
+            start_daemon(stubborn=True)
             os.kill(os.getppid(), signal.SIGKILL)
             stay()
         case "calls_on":

@@ -51,3 +51,7 @@ def main() -> None:
         case [name]:
             sys.stderr.write(f"wiretrap: there is no command {name!r}; `wiretrap --help` lists them\n")
             sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,12 @@ class Loop:
 
     def run(self, work: Coroutine[None, None, T]) -> T:
         """Turn the loop until `work` is done. Raises TimeUpError and TrialCancelledError."""
+        try:
+            # What is answered at once would never be waited for.
+            self.deadline.wait({}, 0)
+        except ValueError:
+            work.close()
+            raise
         return self.loop.run_until_complete(self._within(work))
 
     async def _within(self, work: Coroutine[None, None, T]) -> T:

@@ -120,7 +120,11 @@ def proxy() -> None:
     """Put the proxy in front of an MCP server."""
 
 
-@proxy.command(context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]})
+@proxy.command(
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+    options_metavar="--server ID [OPTION]... [--]",
+    short_help="In front of a server that speaks MCP over stdio.",
+)
 @click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'.")
 @click.option(
     "--trust",
@@ -130,11 +134,27 @@ def proxy() -> None:
     help="How far the server is trusted; policy rules may ask for it.",
 )
 @click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md).")
-@click.option("--deny", multiple=True, metavar="GLOB", help="Deny what matches, as mcp/SERVER/TOOL. Repeatable.")
-@click.option("--spans", type=click.Path(), metavar="DIR", help="The folder for the span file.")
-@click.option("--context", "context_file", type=click.Path(), metavar="FILE", help="What run this connection is of.")
-@click.option("--quiet", is_flag=True, help="No line on stderr at the start.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--deny",
+    multiple=True,
+    metavar="GLOB",
+    help="Deny what fits, as mcp/SERVER/TOOL, before the policy's rules. May be given often.",
+)
+@click.option(
+    "--spans",
+    type=click.Path(),
+    metavar="DIR",
+    help="The folder for the record.  [default: $XDG_STATE_HOME/wiretrap/spans/RUN]",
+)
+@click.option(
+    "--context",
+    "context_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="A JSON file that says what run this is; the harness writes it.",
+)
+@click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
 def stdio(
     server: str,
     trust: str,
@@ -147,8 +167,9 @@ def stdio(
 ) -> None:
     """Start COMMAND, an MCP server over stdio, and stand between it and the client on our own stdin and stdout.
 
-    Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options come
-    before COMMAND, with or without `--` between; the exit code is the server's.
+    Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options of
+    ours come before COMMAND; what follows it is the server's. The exit code is the server's; or 2 when we could not
+    start, 127 when COMMAND is not found, and 74 when the record is not whole and the server's was 0.
     """
     redactor: Redactor | None = None
     try:

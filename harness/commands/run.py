@@ -110,7 +110,10 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[Sc
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--agent", metavar="FILE", help="An agent file, in place of the scenarios' own agents.")
 @click.option(
-    "--command", "program", metavar="'PROGRAM ARG...'", help="A program as the agent; split, without a shell."
+    "--command",
+    "program",
+    metavar="'PROGRAM ARG...'",
+    help="A program as the agent, run without a shell; {prompt}, {prompt_file} and {mcp_config} are filled in.",
 )
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials of each scenario [default: its own].")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
@@ -134,8 +137,8 @@ def command(
 ) -> None:
     """Run scenarios, judge them, write a run folder, and show the table.
 
-    PATH is a scenario or a folder. The exit code is 0 when everything passes, 1 when not, 2 when the command or a
-    scenario is wrong, 3 when no trial was valid, and 130 after Ctrl-C.
+    PATH is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes, 1 when not,
+    2 when the command or a scenario is wrong, 3 when no trial was valid, and 130 after Ctrl-C.
     """
     selection = _selection(tuple(paths), agent, program)
     try:

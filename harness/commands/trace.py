@@ -108,7 +108,7 @@ def _follow(path: Path, choice: Choice, *, text: bool) -> None:
     "--text", is_flag=True, help="One line a call: time, agent, tool, arguments, outcome, decision, duration."
 )
 @click.option("--follow", is_flag=True, help="Go on as spans arrive, one call a line when it ends, until Ctrl-C.")
-@click.option("--scenario", metavar="ID", help="The scenario, where PATH is a run folder or a file of several.")
+@click.option("--scenario", metavar="ID", help="The scenario, where DIR is a run folder or FILE has several.")
 @click.option("--trial", type=click.IntRange(min=1), metavar="N", help="The trial, likewise.")
 def command(path: Path, text: bool, follow: bool, scenario: str | None, trial: int | None) -> None:
     """Show what the spans say, as a trace in JSON.

@@ -57,3 +57,10 @@ def test_a_misspelt_assertion_type_is_pointed_out(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, [str(file)])
     assert (result.exit_code, result.stderr) == (0, "")
     assert "no assertion type is called 'tool_caled'; did you mean tool_called?" in result.stdout
+
+
+def test_a_fixture_that_is_not_there_is_an_error_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SCENARIO.format("x") + "servers: {crm: {fixture: crmm}}\n")
+    result = CliRunner().invoke(command, [str(tmp_path)])
+    assert result.exit_code == 2
+    assert "a.yaml:6: servers.crm.fixture: there is no fixture 'crmm'; there are crm, " in result.stderr

@@ -124,31 +124,43 @@ def _living(root: int, spare: Collection[Process]) -> tuple[Process, ...]:
     return tuple(process for process in found if not process.zombie)
 
 
+def _sheltered(living: Collection[Process], shelter: Callable[[Process], bool]) -> frozenset[int]:
+    """The ids of those that `shelter` names and of all below them; `living` has parents before children."""
+    found: set[int] = set()
+    for process in living:
+        if process.parent in found or shelter(process):
+            found.add(process.pid)
+    return frozenset(found)
+
+
 def end_descendants(
     root: int,
     *,
     spare: Collection[Process] = (),
     patience: float = 0.0,
-    patient_with: Callable[[Process], bool] = lambda _: True,
+    shelter: Callable[[Process], bool] = lambda _: False,
     grace: float = GRACE,
 ) -> tuple[int, ...]:
     """End everything below `root`, and reap what is our own child; `spare` and what is below those stay. Blocks.
 
-    For up to `patience` seconds nothing is sent while a process that `patient_with` names lives; then SIGTERM; `grace`
-    seconds later SIGKILL. Returns the ids of those that a signal was sent to. Wait for your own Popen objects first:
-    their exit codes are taken here.
+    What `shelter` names, and what is below those, has `patience` seconds to end by itself once the others got their
+    SIGTERM; then all get it, and `grace` seconds later SIGKILL. Returns the ids of those that a signal was sent to.
+    Wait for your own Popen objects first: their exit codes are taken here. Raises ProcessError.
     """
     signalled: dict[int, int] = {}
 
-    def stage(seconds: float, send: signal.Signals | None, while_any: Callable[[Process], bool]) -> bool:
+    def stage(seconds: float, send: signal.Signals, shelter: Callable[[Process], bool] | None = None) -> bool:
+        """Send to all but the sheltered, until none is left, or none of the sheltered where there is a shelter."""
         deadline = time.monotonic() + seconds
         while True:
             living = _living(root, spare)
-            if not any(while_any(process) for process in living):
+            sheltered = frozenset() if shelter is None else _sheltered(living, shelter)
+            if not (living if shelter is None else sheltered):
                 return True
             with _descriptors(living) as descriptors:
                 for descriptor, process in descriptors.items():
-                    if send is not None and (send is signal.SIGKILL or process.pid not in signalled):
+                    again = send is signal.SIGKILL or signalled.get(process.pid) != process.started
+                    if process.pid not in sheltered and again:
                         signalled[process.pid] = process.started
                         with suppress(ProcessLookupError, PermissionError):
                             signal.pidfd_send_signal(descriptor, send)
@@ -159,8 +171,8 @@ def end_descendants(
                     poll.register(descriptor, select.POLLIN)
                 poll.poll(min(PACE, max(0.0, deadline - time.monotonic())) * 1000)
 
-    stage(patience, None, patient_with)
-    if not stage(grace, signal.SIGTERM, lambda _: True) and not stage(LAST_RESORT, signal.SIGKILL, lambda _: True):
+    stage(patience, signal.SIGTERM, shelter)
+    if not stage(grace, signal.SIGTERM) and not stage(LAST_RESORT, signal.SIGKILL):
         left = ", ".join(str(process.pid) for process in _living(root, spare))
         if left:
             raise ProcessError(f"processes {left} are still alive {LAST_RESORT:.0f} s after SIGKILL; end them by hand")

@@ -9,13 +9,15 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 
 from pydantic import TypeAdapter
 
-from harness.processes import ProcessError, become_subreaper, end_descendants, end_with_parent
+from harness.processes import become_subreaper, end_descendants, end_with_parent
 from harness.results import Kind, TrialResult
 from harness.selection import Selection, load_selection
 from harness.trial import TrialPlan, run_trial
@@ -55,11 +57,6 @@ def encode(message: Start | Job | TrialResult) -> bytes:
     return json.dumps(asdict(message)).encode() + b"\n"
 
 
-def _reply(line: bytes) -> None:
-    sys.stdout.buffer.write(line)
-    sys.stdout.buffer.flush()
-
-
 def failed(job: Job, reason: str, seconds: float = 0.0) -> TrialResult:
     """The result of a trial that broke through a fault of ours."""
     return TrialResult(
@@ -68,7 +65,20 @@ def failed(job: Job, reason: str, seconds: float = 0.0) -> TrialResult:
 
 
 def main() -> None:
-    """Work until the standard input ends."""
+    """Work until the standard input ends, or nobody hears the results any more."""
+    # What a library prints must not get between the results.
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def reply(line: bytes) -> None:
+        replies.write(line)
+        replies.flush()
+
+    with suppress(BrokenPipeError), replies:
+        _work(reply)
+
+
+def _work(reply: Callable[[bytes], None]) -> None:
     cancel_read, cancel_write = os.pipe()
 
     def cancel(_signal: int, _frame: FrameType | None) -> None:
@@ -85,9 +95,9 @@ def main() -> None:
     changed = [path for path, digest in scenarios.digests().items() if start.digests.get(path) != digest]
     if changed:
         problem: JSON = {"ready": False, "problem": f"{changed[0]} changed while the run was under way"}
-        _reply(json.dumps(problem).encode() + b"\n")
+        reply(json.dumps(problem).encode() + b"\n")
         return
-    _reply(b'{"ready": true}\n')
+    reply(b'{"ready": true}\n')
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
         plan = TrialPlan(
@@ -103,10 +113,10 @@ def main() -> None:
         try:
             result = run_trial(plan)
             end_descendants(os.getpid())
-        except (Exception, ProcessError) as error:
+        except Exception as error:
             traceback.print_exc()
             result = failed(job, f"{type(error).__name__}: {error}")
-        _reply(encode(result))
+        reply(encode(result))
 
 
 if __name__ == "__main__":

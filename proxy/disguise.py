@@ -15,6 +15,7 @@ LEVELS = 4
 """How often escapes are undone: three levels (record.md section 4), and one for a text that stands in a span's line."""
 
 _HEX = "[0-9a-fA-F]"
+_DIGIT = "[A-Za-z0-9+/_-]"
 _NEXT = f"%[89abAB]{_HEX}"
 _SHORT = {rf"\{char}": char for char in "\"\\/'"} | {
     rf"\{name}": char for name, char in zip("bfnrt", "\b\f\n\r\t", strict=True)
@@ -74,11 +75,15 @@ PERCENT = Disguise(
 )
 NULS = Disguise(re.compile("\0"), _nothing)
 """What is left of ASCII in UTF-16 and UTF-32: a line in them is refused or odd, and recorded all the same."""
-WRAPS = Disguise(re.compile(r"(?<=[A-Za-z0-9+/_-]{20})\r?\n[ \t]*(?=[A-Za-z0-9+/_-])"), _nothing)
+WRAPS = Disguise(
+    # A pattern that begins with a plain character is searched many times faster than one that begins by looking back.
+    re.compile(rf"(?:\r(?<={_DIGIT}{{20}}\r)\n|\n(?<={_DIGIT}{{20}}\n))[ \t]*(?={_DIGIT})"),
+    _nothing,
+)
 """The line ends that encoders put into long base64 (RFC 2045 section 6.8)."""
 
 
-_REVEALING = re.compile(r"\\[u/]|(?<=[A-Za-z0-9+/_-]{20})\\+[rn]")
+_REVEALING = re.compile(rf"\\(?:[u/]|(?<={_DIGIT}{{20}}\\)\\*[rn])")
 """Escapes that may hide a character which need not be escaped, or a line end in base64; others hide only quotes,
 backslashes and control characters. What hides at a deeper level stands behind one more backslash."""
 _QUOTED = re.compile(r"[\x00-\x1f\"'\\]")

@@ -10,9 +10,11 @@ from proxy import vocabulary as v
 from proxy.frames import IdKey, Message, id_key
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.rounds import CallKey, Leg
-from proxy.spans import JSON, SERVER, encode_attribute
+from proxy.spans import JSON, SERVER, encode_attribute, number_template
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client_to_server", "server_to_client"
+
+_ANSWERED = number_template(v.RESULT_SEQ, v.RESULT_MONO)
 
 NOT_OUR_ERRORS = frozenset({-32700, -32600, -32601, -32602, -32002})
 """Codes that do not make a SERVER span an error: the caller's fault (OpenTelemetry MCP conventions 0.1.0)."""
@@ -165,8 +167,7 @@ def ended(
     attributes = exchange.attributes
     attributes.append(encode_attribute(v.OUTCOME, outcome))
     if outcome not in {"unanswered", "cancelled"}:
-        attributes.append(encode_attribute(v.RESULT_SEQ, recorder.next_seq()))
-        attributes.append(encode_attribute(v.RESULT_MONO, now.mono))
+        attributes.append(_ANSWERED % (recorder.next_seq(), now.mono))
     if exchange.version or version:
         attributes.append(encode_attribute(v.PROTOCOL_VERSION, exchange.version or version))
     if exchange.reused:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from proxy import vocabulary as v
 from proxy.frames import CAP
-from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute
+from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute, number_template, template
 
 if TYPE_CHECKING:
     from proxy.redact import Redactor
@@ -49,6 +49,12 @@ class Place(NamedTuple):
     parent_id: str
 
 
+_PAYLOADS = {
+    label: number_template(v.payload_bytes(label)) + "," + template(v.payload_sha256(label))
+    for label in ("arguments", "result", "params", "request")
+}
+
+
 def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list[str]:
     """The attributes of one payload: its text, size in bytes, digest, and whether it was cut (record.md section 3)."""
     raw = text.encode("utf-8", "surrogateescape")
@@ -56,14 +62,13 @@ def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list
         raw = raw[:CAP]
         text = raw.decode("utf-8", "surrogateescape")
         truncated = True
-    attributes = [
-        encode_attribute(key, text),
-        encode_attribute(v.payload_bytes(label), len(raw)),
-        encode_attribute(v.payload_sha256(label), sha256(raw).hexdigest()),
-    ]
+    attributes = [encode_attribute(key, text), _PAYLOADS[label] % (len(raw), f'"{sha256(raw).hexdigest()}"')]
     if truncated:
         attributes.append(encode_attribute(v.payload_truncated(label), True))
     return attributes
+
+
+_PLACE = number_template(v.SEQ, v.MONO)
 
 
 class Recorder:
@@ -149,7 +154,7 @@ class Recorder:
         self, redactor: "Redactor", name: str, attributes: list[str], failure: str | None
     ) -> tuple[str, list[str], str | None]:
         # One look at the whole line, escapes and all, before it is taken apart: most lines have no secret.
-        line = "\n".join((*attributes, name, failure or ""))
+        line = " ".join((*attributes, name, failure or ""))
         if '.truncated"' not in line and not redactor.finds(line):
             return name, attributes, failure
         from proxy.redactspan import redacted_attributes  # noqa: PLC0415  (few connections ever need it)
@@ -166,11 +171,7 @@ class Recorder:
 
     def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
         """The attributes that every zero-length span begins with, and those given; `direction` "" where it has none."""
-        encoded = [
-            encode_attribute(v.SPAN_KIND, kind),
-            encode_attribute(v.SEQ, self.next_seq()),
-            encode_attribute(v.MONO, now.mono),
-        ]
+        encoded = [encode_attribute(v.SPAN_KIND, kind), _PLACE % (self.next_seq(), now.mono)]
         if direction:
             encoded.append(encode_attribute(v.DIRECTION, direction))
         encoded += [encode_attribute(key, value) for key, value in attributes.items()]

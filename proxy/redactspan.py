@@ -10,7 +10,7 @@ from hashlib import sha256
 from proxy import vocabulary as v
 from proxy.frames import CAP
 from proxy.redact import Redactor
-from proxy.spans import JSON, encode_attribute
+from proxy.spans import JSON, Attribute, encode_attribute
 
 _PAYLOADS = {
     v.TOOL_ARGUMENTS: "arguments",
@@ -31,15 +31,16 @@ def redacted_attributes(redactor: Redactor, attributes: Sequence[str]) -> tuple[
     """
     found: list[str] = []
     total = 0
-    members = [_member(attribute) for attribute in attributes]
+    parsed: list[dict[str, JSON]] = json.loads(f"[{','.join(attributes)}]")
+    members = [(str(one["key"]), _value(one["value"])) for one in parsed]
     keys = {key for key, _ in members}
     about: dict[str, str] = {}
-    for attribute, (key, text) in zip(attributes, members, strict=True):
+    for key, text in members:
         if key in about:
             found.append(about[key])
             continue
-        if text is None or key in _OURS:
-            found.append(attribute)
+        if not isinstance(text, str) or key in _OURS:
+            found.append(encode_attribute(key, text))
             continue
         redacted, count = redactor.text(text)
         total += count
@@ -48,7 +49,7 @@ def redacted_attributes(redactor: Redactor, attributes: Sequence[str]) -> tuple[
         if cut:
             redacted = redacted[: -redactor.margin]
         if label is None or redacted == text:
-            found.append(attribute if redacted == text else encode_attribute(key, redacted))
+            found.append(encode_attribute(key, redacted))
             continue
         raw = redacted.encode("utf-8", "surrogateescape")
         if len(raw) > CAP:
@@ -65,9 +66,16 @@ def redacted_attributes(redactor: Redactor, attributes: Sequence[str]) -> tuple[
     return found, total
 
 
-def _member(attribute: str) -> tuple[str, str | None]:
-    """The attribute's key, and its value where that is text."""
-    parsed: dict[str, JSON] = json.loads(attribute)
-    key, value = parsed["key"], parsed["value"]
-    text = value.get("stringValue") if isinstance(value, dict) else None
-    return str(key), text if isinstance(text, str) else None
+def _value(value: JSON) -> Attribute:
+    """An attribute's value as encode_attribute was given it."""
+    match value:
+        case {"stringValue": str() as text}:
+            return text
+        case {"boolValue": bool() as flag}:
+            return flag
+        case {"intValue": str() as digits}:
+            return int(digits)
+        case {"doubleValue": int() | float() as number}:
+            return float(number)
+        case _:
+            return str(value)

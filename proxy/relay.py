@@ -124,15 +124,14 @@ class Relay:
                 self.failure = self.failure or str(error)
 
     def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
-        forward: list[bytes] = []
-        back: list[bytes] = []
-        if pieces:
+        if len(pieces) == 1:
             with self._lock:
-                for piece in pieces:
-                    step = self._guarded(side, piece)
-                    forward.append(step.forward)
-                    back.append(step.back)
-        ahead, behind = b"".join(forward), b"".join(back)
+                step = self._guarded(side, pieces[0])
+            ahead, behind = step.forward, step.back
+        else:
+            with self._lock:
+                steps = [self._guarded(side, piece) for piece in pieces]
+            ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -149,6 +150,9 @@ def command(
         raise SystemExit(2) from error
     except RunFolderError as error:
         raise click.UsageError(str(error)) from error
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal that knows few characters still gets the whole table.
+        sys.stdout.reconfigure(errors="backslashreplace")
     click.echo(as_table(run, terminal_style()), nl=False)
     click.echo(f"Run folder: {folder}")
     raise SystemExit(run.exit_code)

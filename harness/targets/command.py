@@ -25,8 +25,8 @@ from proxy.spans import JSON
 PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|mcp_config)\}")
 PACE = 0.05
 """Seconds between two looks at the span files, for `limits.tool_calls`."""
-PATIENCE = 3.0
-"""Seconds that a proxy of an agent which has ended gets to end by itself: it has seen the end of its input."""
+PATIENCE = 5.0
+"""Seconds that a proxy gets to end by itself, and to record that: with the agent gone its input has ended."""
 LONGEST_VARIABLE = 100_000
 """Bytes; Linux takes no argument or variable past 128 KiB (MAX_ARG_STRLEN)."""
 ANSWER_CAP = 16 * 1024 * 1024
@@ -100,10 +100,11 @@ def run_command(
             )
     except (OSError, ValueError) as error:
         return Ending("infra_error", f"the agent cannot be started: {command[0]!r}: {error}")
+    ending = Ending("harness_error", "the agent could not be watched")
     try:
         ending = _watch(process, counter, deadline, most_calls)
     finally:
-        _end(spare, handed.context, patient=process.returncode is not None)
+        _end(spare, handed.context, 0.0 if ending.status == "cancelled" else PATIENCE)
         # Already reaped where the lines above had to end it.
         process.wait()
     conversation.say(_answer(folder.output))
@@ -145,11 +146,11 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _end(spare: Sequence[Process], context: Path, *, patient: bool) -> None:
+def _end(spare: Sequence[Process], context: Path, patience: float) -> None:
     def is_proxy(process: Process) -> bool:
         return str(context) in command_line(process.pid)
 
-    end_descendants(os.getpid(), spare=spare, patience=PATIENCE if patient else 0.0, patient_with=is_proxy)
+    end_descendants(os.getpid(), spare=spare, patience=patience, shelter=is_proxy)
 
 
 def _answer(output: Path) -> str:

@@ -32,6 +32,12 @@ class Loop:
 
     def run(self, work: Coroutine[None, None, T]) -> T:
         """Turn the loop until `work` is done. Raises TimeUpError and TrialCancelledError."""
+        try:
+            # What is answered at once would never be waited for.
+            self.deadline.wait({}, 0)
+        except ValueError:
+            work.close()
+            raise
         return self.loop.run_until_complete(self._within(work))
 
     async def _within(self, work: Coroutine[None, None, T]) -> T:
@@ -106,9 +112,8 @@ class InProcessChannel:
         return self._lines.popleft()
 
     def _pass(self, passage: Passage) -> None:
-        if passage.to_client:
-            self._lines.extend(passage.to_client.split(b"\n"))
-        for line in passage.to_server.split(b"\n"):
+        self._lines.extend(_lines(passage.to_client))
+        for line in _lines(passage.to_server):
             self.loop.run(self._deliver(line))
 
     async def _deliver(self, line: bytes) -> None:
@@ -141,10 +146,17 @@ class InProcessChannel:
 
     def close(self) -> None:
         """Record what the server still says, and wait for its end."""
-        self.close_input()
-        while (message := self.loop.run(self._next())) is not None:
-            self._pass(self.relay.server_line(_as_line(message)))
-        self.relay.close("client_ended")
+        try:
+            self.close_input()
+            while (message := self.loop.run(self._next())) is not None:
+                self._pass(self.relay.server_line(_as_line(message)))
+        finally:
+            self.relay.close("client_ended")
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """The whole lines of what a relay let through, without their newlines."""
+    return data.removesuffix(b"\n").split(b"\n") if data else []
 
 
 def _as_message(line: bytes) -> SessionMessage | Exception:

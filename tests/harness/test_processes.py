@@ -82,17 +82,33 @@ def test_what_is_spared_lives_on_with_all_that_is_below_it(spare: tuple[Process,
     process.wait()
 
 
-def test_nothing_is_sent_to_a_process_that_ends_within_the_patience(spare: tuple[Process, ...]) -> None:
+def test_nothing_is_sent_to_a_sheltered_process_that_ends_in_time(spare: tuple[Process, ...]) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.close()
-    assert end_descendants(os.getpid(), spare=spare, patience=20) == ()
+    assert end_descendants(os.getpid(), spare=spare, patience=20, shelter=lambda _: True) == ()
     process.wait()
 
 
-def test_patience_is_only_with_those_that_are_named(spare: tuple[Process, ...]) -> None:
+def test_what_is_not_sheltered_is_ended_first_and_that_may_end_the_sheltered(spare: tuple[Process, ...]) -> None:
+    read, write = os.pipe()
+    waiting = subprocess.Popen([sys.executable, "-c", "input()"], stdin=read, stderr=subprocess.DEVNULL)
+    program = "import signal; print(1, flush=True); signal.pause()"
+    holding = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, pass_fds=[write])
+    assert holding.stdout is not None
+    holding.stdout.readline()
+    holding.stdout.close()
+    os.close(read)
+    os.close(write)
+    ended = end_descendants(os.getpid(), spare=spare, patience=60, shelter=lambda one: one.pid == waiting.pid)
+    assert ended == (holding.pid,)
+    waiting.wait()
+    holding.wait()
+
+
+def test_nobody_is_waited_for_where_nothing_is_sheltered(spare: tuple[Process, ...]) -> None:
     process = start("import signal; print('ready', flush=True); signal.pause()")
-    ended = end_descendants(os.getpid(), spare=spare, patience=60, patient_with=lambda _: False)
+    ended = end_descendants(os.getpid(), spare=spare, patience=60)
     assert ended == (process.pid,)
     process.wait()
 

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -310,6 +311,15 @@ def test_an_output_folder_that_cannot_be_made_exits_2(tmp_path: Path) -> None:
     assert "--out" in done.stderr
 
 
+def test_a_terminal_of_few_characters_gets_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    change = call("update_ticket", arguments={"ticket_id": 1, "status": "closed"})
+    path = ticketing(tmp_path, direct(change), assertions=[{"type": "state_unchanged"}])
+    done = wiretrap(str(path), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert r"'open' \u2192 'closed'" in done.stdout
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_leaves_a_whole_report_and_no_process_and_exits_130(tmp_path: Path, times: int) -> None:
     fifo = tmp_path / "started"
@@ -353,3 +363,33 @@ def test_ctrl_c_leaves_a_whole_report_and_no_process_and_exits_130(tmp_path: Pat
     assert [trial["status"] for trial in scenario["trials"]] == ["cancelled"] * 3
     assert ElementTree.parse(folder / "junit.xml").getroot().get("errors") == "1"
     assert json.loads((folder / "manifest.json").read_text())["ended_at"] is not None
+
+
+def test_a_run_that_is_killed_takes_its_agents_with_it(tmp_path: Path) -> None:
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+    started = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    mark = {"TEST_MARK": str(tmp_path)}
+    process = subprocess.Popen(
+        [*wiretrap_command(), "run", str(write_scenario(tmp_path)), "--command", " ".join(behave("endless"))],
+        cwd=tmp_path,
+        env={**os.environ, **mark, "STARTED": str(fifo)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    poll = select.poll()
+    poll.register(started, select.POLLIN)
+    assert poll.poll(30_000), "no agent started"
+    os.close(started)
+    left = [int(found.split()[0]) for found in marked(mark) if int(found.split()[0]) != process.pid]
+    assert left
+    process.kill()
+    process.wait()
+    for pid in left:
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            assert poll.poll(30_000), f"{pid} lives on"
+            os.close(descriptor)
+    assert marked(mark) == []

@@ -134,9 +134,9 @@ def test_no_secret_is_left_in_base64_at_any_alignment(
     for _ in range(levels):
         redacted = json.loads(redacted)["b"]
     left, right = MARK.split(redacted)
-    # What is left and right of the mark are digits of the neighbours alone.
-    assert len(left) == 8 * len(before) // 6
-    assert len(right.rstrip("=")) == len(coded.rstrip("=")) - -(-8 * (len(before) + len(raw)) // 6)
+    # What is left and right of the mark are digits of the neighbours alone (fewer, where they go on like the secret).
+    assert len(left) <= 8 * len(before) // 6
+    assert len(right.rstrip("=")) <= len(coded.rstrip("=")) - -(-8 * (len(before) + len(raw)) // 6)
     assert raw[:4] not in b64decode(left.replace("-", "+").replace("_", "/") + "A" * (-len(left) % 4))
 
 

@@ -1,6 +1,7 @@
 """A connection without pipes for the tests of the wire: a relay over a real span file, and everything it gave out."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,9 @@ class Wire:
     """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there."""
 
     def __init__(self, folder: Path, policy: Policy | None = None, *, server: str = "x", parent: bool = False) -> None:
-        self.file = SpanFile.create(folder, server)
+        path = folder / f"{server}.{len(list(folder.iterdir()))}.jsonl"
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self.file = SpanFile(str(path), self._fd)
         context = ("a" * 32, "b" * 16) if parent else ("", "")
         identity = Identity(server, "third_party", "stdio", "c1", "run", "scenario", 2, "agent", *context)
         self.relay = Relay(identity, policy, "0.1.0", self.file)
@@ -62,6 +65,12 @@ class Wire:
         self._pass(self.relay.client_ended())
         self._pass(self.relay.server_ended())
         self.relay.close(reason)
+
+    def break_record(self) -> None:
+        """From here on the kernel takes no byte of the record: no space is left on the device."""
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, self._fd)
+        os.close(full)
 
     def negotiate(self, version: str) -> None:
         """The opening of an older era, of which nothing is kept in `to_server` and `to_client`."""

@@ -7,8 +7,8 @@ from proxy import __version__
 
 COMMANDS = {
     "run": "run scenarios, judge them, and write a run folder",
-    "trace": "show the spans of a run as a trace",
-    "validate": "check scenarios and policies without running them",
+    "trace": "show recorded calls, as a trace or one line a call",
+    "validate": "check scenarios, policies, agent files and seeds",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
 
@@ -19,8 +19,8 @@ Usage: wiretrap COMMAND [ARG]...
   and judge the agent by what crossed the wire and what the databases hold.
 
 Options:
-  --version  Show the version and exit.
-  --help     Show this message and exit.
+  --version   Show the version and exit.
+  -h, --help  Show this message and exit, also behind a COMMAND.
 
 Commands:
 """
@@ -28,7 +28,7 @@ Commands:
 
 def usage() -> str:
     """The text of `wiretrap --help`."""
-    lines = {"proxy": "put the proxy in front of an MCP server", **COMMANDS}
+    lines = {"proxy": "stand between an agent and an MCP server", **COMMANDS}
     return USAGE + "".join(f"  {name:<10}{text}\n" for name, text in sorted(lines.items()))
 
 
@@ -44,10 +44,14 @@ def main() -> None:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:
             command = import_module(f"harness.commands.{name}").command
-            command.main(arguments[1:], prog_name=f"wiretrap {name}")
+            command.main(arguments[1:], prog_name=f"wiretrap {name}", help_option_names=["-h", "--help"])
         case []:
             sys.stderr.write(usage())
             sys.exit(2)
         case [name]:
             sys.stderr.write(f"wiretrap: there is no command {name!r}; `wiretrap --help` lists them\n")
             sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """What is judged: the messages, tool calls and events of one trial, and how each part of it is known.
 
-Refuses to know spans, files and scenarios. `harness.convert` makes a Trace of spans, `harness.imports` of a file.
+Refuses to know spans, files and scenarios. `harness.convert` makes a Trace of spans, `harness.tracefile` of a file.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,11 @@ Source = Literal["wire", "reported", "none"]
 """wire: seen by us. reported: said by the target or by a file. none: nobody knows."""
 
 
+TARGET_SAYS = "target:"
+"""Stands before the type of an `mcp_*` event and before a canonical name that are only the target's word, so that
+nothing that is graded by its name is ever one of them (record.md section 5)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One tools/call, attempted or executed. `name` is canonical (`mcp/<server>/<tool>`) when it crossed our wire.
@@ -23,7 +28,10 @@ class ToolCall:
     `arguments` is null when the recorded text was cut (`arguments_truncated`); `arguments_text` stands beside it where
     parsing lost something (repeated keys, number spelling). `started_at` is RFC 3339 UTC with nine digits.
     `names` are all the name shapes that a trace from elsewhere gave the call (`name`, `tool`, `tool_name`,
-    `function.name`), `name` among them. `connection` and `request_id` (JSON text) join it to a server's journal.
+    `function.name`), `name` among them. `rounds` are the request ids of its further rounds, where a result asked for
+    input first (MCP 2026-07-28): one logical call, with the last round's answer. `connection` and `request_id` (JSON
+    text) join it to a server's journal.
+    `extra` has the members of a call from elsewhere that no field here takes.
     """
 
     name: str | None
@@ -51,6 +59,8 @@ class ToolCall:
     arguments_truncated: bool = False
     result_truncated: bool = False
     names: tuple[str, ...] = ()
+    rounds: tuple[str, ...] = ()
+    extra: Mapping[str, JSON] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

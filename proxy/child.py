@@ -24,6 +24,18 @@ class StartError(ValueError):
         self.code = code
 
 
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+"""Loaded before any fork: a loader's lock must not be taken in the child."""
+
+
+def die_with_parent(parent: int) -> None:
+    """In a forked child: have the kernel kill us when the thread that forked us ends, or end at once if it has."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(127)
+
+
 class Child(NamedTuple):
     """A started server: its pid, and our ends of the pipes to its stdin and from its stdout."""
 
@@ -32,20 +44,14 @@ class Child(NamedTuple):
     stdout: int
 
 
-def _libc() -> ctypes.CDLL | None:
-    # Loaded before the fork: a loader's lock must not be taken in the child.
-    return ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
 def start_child(command: Sequence[str], environment: Mapping[str, str]) -> Child:
     """Start the server in our process group, to be killed when we are (wire rule 11). Raises StartError.
 
     Call it from the main thread before any other thread is started, and keep that thread: the kernel sends the death
     signal when the thread that forked ends (prctl(2)).
     """
-    libc = _libc()
-    if libc is not None:
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     ignored = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
@@ -55,7 +61,7 @@ def start_child(command: Sequence[str], environment: Mapping[str, str]) -> Child
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become(libc, parent, (child_in, child_out, tell), before, ignored, command, environment)
+        _become(parent, (child_in, child_out, tell), before, ignored, command, environment)
     for fd in (child_in, child_out, tell):
         os.close(fd)
     problem = os.read(told, 16)
@@ -69,7 +75,6 @@ def start_child(command: Sequence[str], environment: Mapping[str, str]) -> Child
 
 
 def _become(
-    libc: ctypes.CDLL | None,
     parent: int,
     pipes: tuple[int, int, int],
     mask: set[signal.Signals] | set[int],
@@ -80,10 +85,7 @@ def _become(
     """Turn the forked child into the server; does not return."""
     child_in, child_out, tell = pipes
     try:
-        if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:
-                os._exit(127)  # the parent died before the death signal was asked for
+        die_with_parent(parent)
         os.dup2(child_in, 0)
         os.dup2(child_out, 1)
         # What Python ignores for itself a server must not inherit.
@@ -108,8 +110,23 @@ def server_environment(ours: Mapping[str, str], connection: str) -> dict[str, st
     return environment
 
 
-def descendants(group: int) -> list[int]:
-    """Pids of the processes below us that are in process group `group`, from /proc; none where there is no /proc."""
+def send_signal(pid: int, number: int) -> None:
+    """Signal a process that may just have ended; not another one that has got its pid since."""
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if pid in descendants(None):
+            signal.pidfd_send_signal(fd, number)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(fd)
+
+
+def descendants(group: int | None) -> list[int]:
+    """Pids of the processes below us in process group `group` (None: any), from /proc; none without /proc."""
     parents: dict[int, int] = {}
     groups: dict[int, int] = {}
     try:
@@ -133,4 +150,4 @@ def descendants(group: int) -> list[int]:
         new = {pid for pid, parent in parents.items() if parent in ours and pid not in ours}
         found = bool(new)
         ours |= new
-    return [pid for pid in ours if pid != os.getpid() and groups[pid] == group]
+    return [pid for pid in ours if pid != os.getpid() and group in (None, groups[pid])]

@@ -6,15 +6,21 @@ Refuses to know what happens on the wire.
 import json
 import os
 import sys
+from base64 import b64decode
+from functools import partial
 from time import gmtime, strftime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from proxy import __version__
 from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
+from proxy.secretvalues import named_secrets
 from proxy.spanfile import SpanFile
+
+if TYPE_CHECKING:
+    from proxy.redact import Redactor
 
 
 class ContextError(ValueError):
@@ -61,6 +67,42 @@ def read_context(path: str) -> Context:
     return Context(**{**data, "secrets": tuple(data.get("secrets", ()))})
 
 
+def _key(context: Context, path: str | None) -> bytes:
+    """The run's key, given in hex or base64; a random one where none is given."""
+    if not context.redact_key:
+        return os.urandom(32)
+    for read in (bytes.fromhex, partial(b64decode, validate=True)):
+        try:
+            key = read(context.redact_key)
+        except ValueError:
+            continue
+        if len(key) == 32:
+            return key
+    raise ContextError(f"{path}: redact_key must be 32 bytes in hex or base64")
+
+
+def _redactor(context: Context, path: str | None, connection: str) -> "Redactor | None":
+    """What takes the secrets out of the record; None where there are none. Says which values are too short."""
+    from proxy.child import server_environment  # noqa: PLC0415  (it loads ctypes, which no error message needs)
+
+    secrets = named_secrets(context.secrets, server_environment(os.environ, connection), os.environ)
+    key = _key(context, path)
+    if not secrets:
+        return None
+    from proxy.redact import Redactor  # noqa: PLC0415  (compiles patterns, which most connections can do without)
+
+    redactor = Redactor(secrets.values(), key, tuple(secrets))
+    if redactor.too_short:
+        _say(f"not redacted, since shorter than 8 characters: {', '.join(redactor.too_short)}", redactor)
+    return redactor if redactor.active else None
+
+
+def _say(text: str, redactor: "Redactor | None") -> None:
+    said = text if redactor is None else redactor.text(text)[0]
+    sys.stderr.write(f"wiretrap: {said}\n")
+    sys.stderr.flush()
+
+
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     """Where spans go when nobody said: $XDG_STATE_HOME/wiretrap/spans/<run id>."""
     home = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -78,7 +120,11 @@ def proxy() -> None:
     """Put the proxy in front of an MCP server."""
 
 
-@proxy.command(context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]})
+@proxy.command(
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+    options_metavar="--server ID [OPTION]... [--]",
+    short_help="In front of a server that speaks MCP over stdio.",
+)
 @click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'.")
 @click.option(
     "--trust",
@@ -88,11 +134,27 @@ def proxy() -> None:
     help="How far the server is trusted; policy rules may ask for it.",
 )
 @click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md).")
-@click.option("--deny", multiple=True, metavar="GLOB", help="Deny what matches, as mcp/SERVER/TOOL. Repeatable.")
-@click.option("--spans", type=click.Path(), metavar="DIR", help="The folder for the span file.")
-@click.option("--context", "context_file", type=click.Path(), metavar="FILE", help="What run this connection is of.")
-@click.option("--quiet", is_flag=True, help="No line on stderr at the start.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--deny",
+    multiple=True,
+    metavar="GLOB",
+    help="Deny what fits, as mcp/SERVER/TOOL, before the policy's rules. May be given often.",
+)
+@click.option(
+    "--spans",
+    type=click.Path(),
+    metavar="DIR",
+    help="The folder for the record.  [default: $XDG_STATE_HOME/wiretrap/spans/RUN]",
+)
+@click.option(
+    "--context",
+    "context_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="A JSON file that says what run this is; the harness writes it.",
+)
+@click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
 def stdio(
     server: str,
     trust: str,
@@ -105,14 +167,18 @@ def stdio(
 ) -> None:
     """Start COMMAND, an MCP server over stdio, and stand between it and the client on our own stdin and stdout.
 
-    Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options come
-    before COMMAND, with or without `--` between; the exit code is the server's.
+    Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options of
+    ours come before COMMAND; what follows it is the server's. The exit code is the server's; or 2 when we could not
+    start, 127 when COMMAND is not found, and 74 when the record is not whole and the server's was 0.
     """
+    redactor: Redactor | None = None
     try:
         problem = check_server_id(server)
         if problem is not None:
             raise ContextError(f"--server: {problem}")
         context = read_context(context_file) if context_file is not None else Context()
+        connection = os.urandom(8).hex()
+        redactor = _redactor(context, context_file, connection)
         policy = _policy(policy_file, deny)
         run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
         folder = spans or context.spans or spans_folder(run_id, os.environ)
@@ -121,7 +187,7 @@ def stdio(
             server_id=server,
             trust=trust,
             transport="stdio",
-            connection=os.urandom(8).hex(),
+            connection=connection,
             run_id=run_id,
             scenario_id=context.scenario_id,
             trial=context.trial,
@@ -132,13 +198,12 @@ def stdio(
         file = SpanFile.create(folder, server)
         if not quiet:
             said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
-            sys.stderr.write(f"wiretrap: server {server}, spans {folder}, {said}\n")
-            sys.stderr.flush()
+            _say(f"server {server}, spans {folder}, {said}", redactor)
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
-        serve(identity, policy, __version__, file, command)
+        serve(identity, policy, __version__, file, command, redactor)
     except ValueError as error:
-        sys.stderr.write(f"wiretrap: {error}\n")
+        _say(str(error), redactor)
         sys.exit(getattr(error, "code", 2))
 
 

@@ -3,6 +3,7 @@
 Refuses to know which lines are refused: the two sides decide that, each in its own module.
 """
 
+from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
 from proxy import vocabulary as v
@@ -17,16 +18,32 @@ from proxy.exchange import (
     negotiated,
 )
 from proxy.frames import Message
-from proxy.judging import VERSION_KEY, Judgement, decision_attributes, is_judged, meta_text
+from proxy.judging import (
+    JUDGED,
+    VERSION_KEY,
+    Judgement,
+    Ruling,
+    client_request,
+    is_judged,
+    judge_method,
+    meta_text,
+)
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.refusals import NOT_READABLE, error, tool_error
-from proxy.spans import INTERNAL, Attribute, encode_attribute
+from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
+from proxy.spans import INTERNAL, encode_attribute, number_template, template
 
 BLANK = b" \t\r\n"
 _SHORT = 80
 """Characters of a method that are repeated to the model; a longer one is no method of MCP."""
+
+
+_REQUEST = template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)
+_DECISION = template(v.SPAN_KIND, v.DIRECTION)
+_EXECUTE = encode_attribute(v.OPERATION, "execute_tool")
+_PLACE = number_template(v.SEQ, v.MONO)
 
 
 class Step(NamedTuple):
@@ -54,6 +71,7 @@ class Connection:
         self.failed = False
         self.from_client = Exchanges()
         self.from_server = Exchanges()
+        self.rounds = Rounds()
         enforced = policy is not None and policy.in_force
         self.hides = policy is not None and policy.hides
         self.denies_requests = policy is not None and enforced and "deny" in policy.client_requests.values()
@@ -80,21 +98,17 @@ class Connection:
         key, method, id_text = message.id_key, message.method, message.id_text
         if key is None or method is None or id_text is None:
             return None
+        plain_id = key[1] if isinstance(key[1], str) else id_text
         attributes = [
-            encode_attribute(v.SPAN_KIND, "request"),
-            encode_attribute(v.METHOD, method),
-            encode_attribute(v.REQUEST_ID, key[1] if isinstance(key[1], str) else id_text),
-            encode_attribute(v.ID_TEXT, id_text),
-            encode_attribute(v.SEQ, seq),
-            encode_attribute(v.MONO, now.mono),
-            encode_attribute(v.DIRECTION, direction),
+            _REQUEST % ('"request"', quote(method), quote(plain_id), quote(id_text), quote(direction)),
+            _PLACE % (seq, now.mono),
         ]
         name = method
         if one.canonical:
             attributes.append(encode_attribute(v.TOOL_CANONICAL, one.canonical))
         arguments = member_text(message, "arguments") if method == "tools/call" else None
         if method == "tools/call":
-            attributes.append(encode_attribute(v.OPERATION, "execute_tool"))
+            attributes.append(_EXECUTE)
             if one.target:
                 attributes.append(encode_attribute(v.TOOL_NAME, one.target))
                 name = f"{method} {one.target}"
@@ -113,25 +127,19 @@ class Connection:
             label = "arguments" if method == "tools/call" else "params"
             attributes.append(encode_attribute(v.payload_truncated(label), True))
         version = meta_text(message, VERSION_KEY) or ""
-        return Exchange(place, name, method, direction, now, id_text, key, attributes, version)
+        found = Exchange(place, name, method, direction, now, id_text, key, attributes, version)
+        if version and direction == CLIENT_TO_SERVER and method in JUDGED:
+            found.call = (method, one.target, arguments or "")
+        return found
 
     def decision(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, odd: str | None) -> str:
         """The line of a decision: a zero-length child of the request's span, with the whole request."""
         message = one.message
-        decision = one.decision or NO_POLICY
-        attributes = decision_attributes(decision, message.method, one.canonical)
-        id_text = message.id_text
-        if id_text is not None:
-            attributes[v.ID_TEXT] = id_text
-        return self._decision(
-            attributes,
-            message.source,
-            Place(place.trace_id, self.recorder.new_id(16), place.span_id),
-            seq,
-            now,
-            direction,
-            odd,
-        )
+        ruling = Ruling(one.decision or NO_POLICY, message.method, one.canonical, message.id_text)
+        return self._decision(ruling, message.source, self._child(place), seq, now, direction, odd)
+
+    def _child(self, place: Place) -> Place:
+        return Place(place.trace_id, self.recorder.new_id(16), place.span_id)
 
     def unread_decision(
         self, raw: bytes, why: str, seen: tuple[Reading, ...], decision: Decision, now: Stamp, direction: str
@@ -139,10 +147,10 @@ class Connection:
         """The line of a decision on a line that has no one reading; the whole line stands in it."""
         methods = dict.fromkeys(reading.method for reading in seen)
         judged = [method for method in methods if is_judged(method)] or list(methods)
-        attributes = decision_attributes(decision, judged[0] if judged else None, "")
         text = raw.decode("utf-8", "surrogateescape")
         place = self.recorder.place(None)
-        return self._decision(attributes, text, place, self.recorder.next_seq(), now, direction, why)
+        ruling = Ruling(decision, judged[0] if judged else None)
+        return self._decision(ruling, text, place, self.recorder.next_seq(), now, direction, why)
 
     def cut_decision(
         self,
@@ -158,19 +166,15 @@ class Connection:
         `begun` is the place, the seq and the moment of its request.
         """
         place, seq, now = begun
-        message = None if seen is None else seen.message
-        attributes = decision_attributes(
-            decision, None if message is None else message.method, "" if seen is None else seen.canonical
-        )
-        if message is not None and message.id_text is not None:
-            attributes[v.ID_TEXT] = message.id_text
+        ruling = Ruling(decision, None)
+        if seen is not None:
+            ruling = Ruling(decision, seen.message.method, seen.canonical, seen.message.id_text)
         text = head.decode("utf-8", "surrogateescape")
-        child = Place(place.trace_id, self.recorder.new_id(16), place.span_id)
-        return self._decision(attributes, text, child, seq, now, direction, why, truncated=True)
+        return self._decision(ruling, text, self._child(place), seq, now, direction, why, truncated=True)
 
     def _decision(
         self,
-        attributes: dict[str, Attribute],
+        ruling: Ruling,
         text: str,
         place: Place,
         seq: int,
@@ -180,18 +184,11 @@ class Connection:
         *,
         truncated: bool = False,
     ) -> str:
-        encoded = [
-            encode_attribute(v.SPAN_KIND, "decision"),
-            encode_attribute(v.SEQ, seq),
-            encode_attribute(v.MONO, now.mono),
-            encode_attribute(v.DIRECTION, direction),
-        ]
-        encoded += [encode_attribute(key, value) for key, value in attributes.items()]
+        encoded = [_DECISION % ('"decision"', quote(direction)), _PLACE % (seq, now.mono), *ruling.attributes()]
         if odd is not None:
             encoded.append(encode_attribute(v.MALFORMED, odd))
         encoded += payload(v.REQUEST, "request", text, truncated=truncated)
-        method = attributes.get(v.METHOD)
-        name = f"decision {method}" if method else "decision"
+        name = f"decision {ruling.method}" if ruling.method else "decision"
         return self.recorder.line(place, name, INTERNAL, (now.wall, now.wall), encoded)
 
     def notification(self, message: Message, method: str, now: Stamp, direction: str) -> str:
@@ -224,7 +221,22 @@ class Connection:
         version = negotiated(exchange, message)
         if exchange.method == "initialize" or not self.version:
             self.version = version or self.version
-        return [answered(self.recorder, exchange, message, now, version or self.version, ours=ours)]
+        inside: list[str] = []
+        if exchange.call is not None and not ours and is_interim(message):
+            exchange.attributes.append(encode_attribute(v.INTERIM, True))
+            self.rounds.wait(message, exchange.call, next_leg(exchange.leg, exchange.place))
+            inside = [
+                self.inside_decision(exchange, judge_method(request.method, self.policy), request, now)
+                for request in input_requests(message)
+                if client_request(request.method) is not None
+            ]
+        return [*inside, answered(self.recorder, exchange, message, now, version or self.version, ours=ours)]
+
+    def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
+        """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
+        ruling = Ruling(decision, request.method)
+        seq = self.recorder.next_seq()
+        return self._decision(ruling, request.text, self._child(exchange.place), seq, now, SERVER_TO_CLIENT, None)
 
     def refusal(self, one: Judgement, now: Stamp, direction: str) -> tuple[list[str], str | None]:
         """The lines of a refused message, and the answer where it has an id that one can carry."""

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from proxy import vocabulary as v
 from proxy.frames import IdKey, Message, id_key
 from proxy.record import Place, Recorder, Stamp, payload
-from proxy.spans import JSON, SERVER, encode_attribute
+from proxy.rounds import CallKey, Leg
+from proxy.spans import JSON, SERVER, encode_attribute, number_template
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client_to_server", "server_to_client"
+
+_ANSWERED = number_template(v.RESULT_SEQ, v.RESULT_MONO)
 
 NOT_OUR_ERRORS = frozenset({-32700, -32600, -32601, -32602, -32002})
 """Codes that do not make a SERVER span an error: the caller's fault (OpenTelemetry MCP conventions 0.1.0)."""
@@ -19,7 +22,10 @@ NOT_OUR_ERRORS = frozenset({-32700, -32600, -32601, -32602, -32002})
 
 @dataclass(slots=True)
 class Exchange:
-    """An open request. `attributes` are encoded; `version` is the protocol version that the request itself carries."""
+    """An open request. `attributes` are encoded; `version` is the protocol version that the request itself carries.
+
+    `call` is what it calls, where an answer may ask for another round; `leg` is set in a round that is not the first.
+    """
 
     place: Place
     name: str
@@ -30,6 +36,8 @@ class Exchange:
     key: IdKey
     attributes: list[str]
     version: str = ""
+    call: CallKey | None = None
+    leg: Leg | None = None
     reused: bool = False
     cancelled: bool = False
 
@@ -159,8 +167,7 @@ def ended(
     attributes = exchange.attributes
     attributes.append(encode_attribute(v.OUTCOME, outcome))
     if outcome not in {"unanswered", "cancelled"}:
-        attributes.append(encode_attribute(v.RESULT_SEQ, recorder.next_seq()))
-        attributes.append(encode_attribute(v.RESULT_MONO, now.mono))
+        attributes.append(_ANSWERED % (recorder.next_seq(), now.mono))
     if exchange.version or version:
         attributes.append(encode_attribute(v.PROTOCOL_VERSION, exchange.version or version))
     if exchange.reused:
@@ -169,6 +176,9 @@ def ended(
         attributes.append(encode_attribute(v.CANCELLED, True))
     if ours:
         attributes.append(encode_attribute(v.REFUSED_BY_US, True))
+    if exchange.leg is not None:
+        attributes.append(encode_attribute(v.ROUND_OF, exchange.leg.root))
+        attributes.append(encode_attribute(v.ROUND, exchange.leg.number))
     attributes += more
     return recorder.line(
         exchange.place,
@@ -177,4 +187,5 @@ def ended(
         (exchange.start.wall, max(now.wall, exchange.start.wall)),
         attributes,
         failure,
+        None if exchange.leg is None else exchange.leg.before,
     )

@@ -5,6 +5,7 @@ Refuses to know directions, sessions and policy.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from json import JSONDecoder
@@ -136,6 +137,11 @@ _LOOSE = JSONDecoder(strict=False)
 _LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
 
 
+_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+"""A key without escapes, its colon and the blanks around it; any other key takes the decoder's way."""
+_BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
+
+
 def _skip(text: str, at: int) -> int:
     while text[at] in _BLANK:
         at += 1
@@ -162,29 +168,29 @@ def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None
         return _Object(members, at + 1, params)
     decode = decoder.raw_decode
     while True:
-        if text[at] != '"':
-            raise FrameError(f"a key is missing at character {at}")
-        key, at = decode(text, at)
-        if text[at] != ":":
+        plain = _PLAIN_KEY.match(text, at)
+        if plain is not None:
+            key, begin = plain[1], plain.end()
+        else:
+            if text[at] != '"':
+                raise FrameError(f"a key is missing at character {at}")
+            key, at = decode(text, at)
             at = _skip(text, at)
             if text[at] != ":":
                 raise FrameError(f"a colon is missing at character {at}")
-        begin = at + 1
-        if text[begin] in _BLANK:
-            begin = _skip(text, begin)
+            begin = _skip(text, at + 1)
         if key == opened and text[begin] == "{":
             params, at = scan_members(text, begin, decoder)[:2]
             value: JSON = {member.key: member.value for member in params}
         else:
             value, at = decode(text, begin)
         members.append(Member(key, value, begin, at))
-        if text[at] in _BLANK:
-            at = _skip(text, at)
-        if text[at] == "}":
-            return _Object(members, at + 1, params)
-        if text[at] != ",":
+        behind = _BEHIND.match(text, at)
+        if behind is None:
             raise FrameError(f"a comma is missing at character {at}")
-        at = _skip(text, at + 1)
+        if behind[1] == "}":
+            return _Object(members, behind.end(1), params)
+        at = behind.end()
 
 
 def _object(text: str, start: int, decoder: JSONDecoder) -> Message:

@@ -106,6 +106,8 @@ class ClientSide:
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, CLIENT_TO_SERVER)
         if exchange is not None:
+            if exchange.call is not None:
+                exchange.leg = wire.rounds.next(message, exchange.call)
             wire.from_client.add(exchange)
         if one.decision is None:
             return exchange, []

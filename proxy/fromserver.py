@@ -3,18 +3,22 @@
 Refuses to know pipes, and which calls are allowed.
 """
 
+from proxy import vocabulary as v
 from proxy.connection import BLANK, Connection, Step
-from proxy.exchange import SERVER_TO_CLIENT, Exchange, requested
+from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
 from proxy.frames import FrameError, IdKey, Message, read_loose, read_strict
-from proxy.judging import Judgement, client_request, judge_client_request, meta_text
+from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed
 from proxy.policy import NO_POLICY, Decision, canonical_name
 from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp
-from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
+from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
+from proxy.rounds import InputRequest, asks_inside
 from proxy.scan import EnvelopeScanner
+from proxy.spans import encode_attribute
 
+_UNRECORDED = "the record cannot be written, so nothing is asked of the client"
 _TOO_LONG = "it is longer than what policy looks at"
 
 
@@ -30,7 +34,7 @@ class ServerSide:
         if not raw.strip(BLANK):
             return Step([], raw)
         if wire.guards:
-            judged = self._guarded(raw, now)
+            judged = self._guarded(raw, now) or self._asking(raw, now)
             if judged is not None:
                 return judged
         if not wire.hides or not wire.from_client.open:
@@ -168,12 +172,46 @@ class ServerSide:
         step = self.line(without(raw.decode(), spans, gone).encode(), now)
         return step._replace(records=records + step.records, back=_lines(replies) + step.back)
 
+    def _asking(self, raw: bytes, now: Stamp) -> Step | None:
+        """Refuse the calls whose answers ask inside them for what is denied; None when none of them does.
+
+        The whole result goes: without its answer the call could not go on anyway (design section 4).
+        """
+        wire = self.connection
+        denied = [method for method in asks_inside(raw) if self._denies(method)]
+        if not denied:
+            return None
+        text = raw.decode("utf-8", "surrogateescape")
+        decision = judge_method(denied[0], wire.policy)
+        if wire.failed:
+            decision = Decision("deny", "recorder failed", _UNRECORDED, True, "error")
+        code = RECORDER_FAILED if wire.failed else DENIED
+        records: list[str] = []
+        forward: list[str] = []
+        for key in answer_ids(raw):
+            exchange = wire.from_client.take(key)
+            if exchange is None:
+                continue
+            said = f"Wiretrap refused what this answer asks of the client, {denied[0]}: {decision.reason}"
+            records.append(wire.inside_decision(exchange, decision, InputRequest(denied[0], text), now))
+            is_tool = exchange.method == "tools/call"
+            reply = (tool_error(exchange.id_text, code, said, decision.rule, modern=True) if is_tool
+                     else error(exchange.id_text, code, said, decision.rule))  # fmt: skip
+            forward.append(reply)
+            more = [encode_attribute(v.ERROR_TYPE, str(code))]
+            outcome = "tool_error" if is_tool else "protocol_error"
+            records.append(
+                ended(wire.recorder, exchange, now, outcome, more, version=wire.version, failure=said, ours=True)
+            )
+        return Step(records or [wire.malformed(text, "an answer that no request asked for", now, SERVER_TO_CLIENT)],
+                    _lines(forward))  # fmt: skip
+
     def _refused(self, message: Message) -> Judgement:
         one = judge_client_request(message, self.connection.policy)
         if not self.connection.failed:
             return one
-        reason = "the record cannot be written, so nothing is asked of the client"
-        return one._replace(decision=Decision("deny", "recorder failed", reason, True, "error"), code=RECORDER_FAILED)
+        decision = Decision("deny", "recorder failed", _UNRECORDED, True, "error")
+        return one._replace(decision=decision, code=RECORDER_FAILED)
 
     def _denies(self, method: str | None) -> bool:
         meant = None if method is None else client_request(method)

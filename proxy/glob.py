@@ -49,3 +49,8 @@ def glob_server(glob: str) -> str | None:
 def encode_tool_name(name: str) -> str:
     """A tool's name as it stands in a canonical name: `/`, `:` and `%` percent-encoded."""
     return name.replace("%", "%25").replace("/", "%2F").replace(":", "%3A")
+
+
+def decode_tool_name(encoded: str) -> str:
+    """A tool's bare name from the last part of its canonical name."""
+    return encoded.replace("%2F", "/").replace("%3A", ":").replace("%25", "%")

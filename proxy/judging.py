@@ -3,6 +3,7 @@
 Refuses to know the wire's order and state.
 """
 
+from json.encoder import encode_basestring_ascii as quote
 from typing import Literal, NamedTuple
 
 from proxy import vocabulary as v
@@ -10,7 +11,7 @@ from proxy.frames import Message
 from proxy.keys import fold_method, shown
 from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
 from proxy.refusals import DENIED, NOT_READABLE
-from proxy.spans import JSON, Attribute
+from proxy.spans import JSON, encode_attribute, template
 
 Kind = Literal["tool", "resource", "prompt"]
 JUDGED: dict[str, tuple[Kind, str]] = {
@@ -81,7 +82,12 @@ def judge_client_request(message: Message, policy: Policy | None) -> Judgement:
     meant = None if method is None else client_request(method)
     if meant is None:
         return Judgement(message, None)
-    return Judgement(message, NO_POLICY if policy is None else policy.judge_client_request(meant))
+    return Judgement(message, judge_method(meant, policy))
+
+
+def judge_method(method: str, policy: Policy | None) -> Decision:
+    """Decide on something asked of the client, whether in a request of the server's or inside a result."""
+    return NO_POLICY if policy is None else policy.judge_client_request(client_request(method) or method)
 
 
 def client_request(method: str) -> str | None:
@@ -94,24 +100,37 @@ def is_judged(method: str) -> bool:
     return method in JUDGED or fold_method(method) in _FOLDED_CALLS
 
 
-def decision_attributes(decision: Decision, method: str | None, canonical: str) -> dict[str, Attribute]:
-    """The attributes of a decision's span, beside the request's text.
+_RULING = template(v.DECISION, v.DECISION_RULE, v.DECISION_REASON)
+_ENFORCED = {flag: encode_attribute(v.DECISION_ENFORCED, flag) for flag in (True, False)}
 
-    There are no gen_ai.* among them: other readers would count the call twice (record.md section 3).
-    """
-    attributes: dict[str, Attribute] = {
-        v.DECISION: decision.verdict,
-        v.DECISION_RULE: decision.rule,
-        v.DECISION_REASON: decision.reason,
-        v.DECISION_ENFORCED: decision.enforced,
-    }
-    if method is not None:
-        attributes[v.METHOD] = method
-    if canonical:
-        attributes[v.TOOL_CANONICAL] = canonical
-        if method == "resources/read":
-            attributes[v.RESOURCE_URI] = canonical.partition("/resource:")[2]
-    return attributes
+
+class Ruling(NamedTuple):
+    """A decision and what it is about, as its span tells it; "" and None where that is not known."""
+
+    decision: Decision
+    method: str | None
+    canonical: str = ""
+    id_text: str | None = None
+
+    def attributes(self) -> list[str]:
+        """The encoded attributes, beside the request's text.
+
+        There are no gen_ai.* among them: other readers would count the call twice (record.md section 3).
+        """
+        decision = self.decision
+        found = [
+            _RULING % (quote(decision.verdict), quote(decision.rule), quote(decision.reason)),
+            _ENFORCED[decision.enforced],
+        ]
+        if self.method is not None:
+            found.append(encode_attribute(v.METHOD, self.method))
+        if self.canonical:
+            found.append(encode_attribute(v.TOOL_CANONICAL, self.canonical))
+            if self.method == "resources/read":
+                found.append(encode_attribute(v.RESOURCE_URI, self.canonical.partition("/resource:")[2]))
+        if self.id_text is not None:
+            found.append(encode_attribute(v.ID_TEXT, self.id_text))
+        return found
 
 
 def meta_text(message: Message, key: str) -> str | None:

@@ -171,3 +171,33 @@ def ids_of(scanner: EnvelopeScanner) -> list[str]:
     """The texts of the ids that the requests which were scanned can be answered under."""
     asks = [envelope for envelope in scanner.envelopes if "method" in envelope.found or "method" in envelope.repeated]
     return [envelope.id_text for envelope in asks if envelope.id_text is not None]
+
+
+def input_request_methods(raw: bytes) -> tuple[str, ...]:
+    """The methods of the input requests that any reading of a line finds inside its results (MCP 2026-07-28)."""
+    found: dict[str, None] = {}
+    for text in _texts(raw[:CAP]):
+        try:
+            value, _ = _DECODER.raw_decode(text.lstrip(_BETWEEN))
+        except (ValueError, RecursionError):
+            continue
+        waiting: list[JSON] = [value]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, _Pairs):
+                found.update(dict.fromkeys(_inside(one)))
+            elif isinstance(one, list):
+                waiting += one
+    return tuple(found)
+
+
+def _inside(message: _Pairs) -> Iterator[str]:
+    """The methods in `inputRequests` of a message's results."""
+    found: list[object] = list(_values(message, "result"))
+    found = [
+        requests for result in found if isinstance(result, _Pairs) for requests in _values(result, "inputrequests")
+    ]
+    found = [request for requests in found if isinstance(requests, _Pairs) for _, request in requests]
+    for request in found:
+        if isinstance(request, _Pairs):
+            yield from (method for method in _values(request, "method") if isinstance(method, str))

@@ -6,11 +6,14 @@ Refuses to know files and policy; clocks and random ids are given to it.
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from json.encoder import encode_basestring_ascii as quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from proxy import vocabulary as v
 from proxy.frames import CAP
-from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute
+from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute, number_template, template
+
+if TYPE_CHECKING:
+    from proxy.redact import Redactor
 
 
 class Stamp(NamedTuple):
@@ -46,6 +49,12 @@ class Place(NamedTuple):
     parent_id: str
 
 
+_PAYLOADS = {
+    label: number_template(v.payload_bytes(label)) + "," + template(v.payload_sha256(label))
+    for label in ("arguments", "result", "params", "request")
+}
+
+
 def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list[str]:
     """The attributes of one payload: its text, size in bytes, digest, and whether it was cut (record.md section 3)."""
     raw = text.encode("utf-8", "surrogateescape")
@@ -53,18 +62,22 @@ def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list
         raw = raw[:CAP]
         text = raw.decode("utf-8", "surrogateescape")
         truncated = True
-    attributes = [
-        encode_attribute(key, text),
-        encode_attribute(v.payload_bytes(label), len(raw)),
-        encode_attribute(v.payload_sha256(label), sha256(raw).hexdigest()),
-    ]
+    attributes = [encode_attribute(key, text), _PAYLOADS[label] % (len(raw), f'"{sha256(raw).hexdigest()}"')]
     if truncated:
         attributes.append(encode_attribute(v.payload_truncated(label), True))
     return attributes
 
 
+_PLACE = number_template(v.SEQ, v.MONO)
+
+
 class Recorder:
-    """Makes the lines of one connection. `new_id` gives random lower-case hex digits, as many as it is asked for."""
+    """Makes the lines of one connection. `new_id` gives random lower-case hex digits, as many as it is asked for.
+
+    `redactor`: takes the secrets out of every line; None where there are none.
+    """
+
+    redactor: "Redactor | None" = None
 
     def __init__(self, identity: Identity, version: str, new_id: Callable[[int], str]) -> None:
         self.identity = identity
@@ -104,7 +117,8 @@ class Recorder:
         """A new span's place: under a valid `_meta.traceparent`, else the run's context, else the connection."""
         parent = parse_traceparent(traceparent) if traceparent is not None else None
         span_id = self.new_id(16)
-        if parent is not None:
+        # A secret of 16 or 32 hex digits could be sent as an id, where no mark can stand.
+        if parent is not None and (self.redactor is None or not self.redactor.finds(f"{parent[0]}-{parent[1]}")):
             return Place(parent[0], span_id, parent[1])
         return Place(self.trace_id, span_id, self.identity.parent_id or self.connection_span)
 
@@ -116,24 +130,48 @@ class Recorder:
         times: tuple[int, int],
         attributes: Iterable[str],
         failure: str | None = None,
+        before: tuple[str, str] | None = None,
     ) -> str:
-        """One span as its line, without the line feed; `failure` is the message of a status of error."""
+        """One span as its line, without the line feed; `failure` is the message of a status of error.
+
+        `before` is the trace and span id of the round before, which is linked as the connection is.
+        """
         trace_id, span_id, parent_id = place
+        if self.redactor is not None:
+            name, attributes, failure = self._redacted(self.redactor, name, list(attributes), failure)
         status = "" if failure is None else f',"status":{{"code":{ERROR},"message":{quote(failure)}}}'
+        link = self._link
+        if before is not None:
+            link = f'{link[:-1]},{{"traceId":"{before[0]}","spanId":"{before[1]}"}}]'
         parent = f'","parentSpanId":"{parent_id}' if parent_id else ""
         return (
             f'{self._head}{trace_id}","spanId":"{span_id}{parent}","name":{quote(name)},"kind":{kind},'
             f'"startTimeUnixNano":"{times[0]}","endTimeUnixNano":"{times[1]}","attributes":[{self._common},'
-            f"{','.join(attributes)}{self._link}{status}}}]}}]}}]}}"
+            f"{','.join(attributes)}{link}{status}}}]}}]}}]}}"
         )
+
+    def _redacted(
+        self, redactor: "Redactor", name: str, attributes: list[str], failure: str | None
+    ) -> tuple[str, list[str], str | None]:
+        # One look at the whole line, escapes and all, before it is taken apart: most lines have no secret.
+        line = " ".join((*attributes, name, failure or ""))
+        if '.truncated"' not in line and not redactor.finds(line):
+            return name, attributes, failure
+        from proxy.redactspan import redacted_attributes  # noqa: PLC0415  (few connections ever need it)
+
+        attributes, total = redacted_attributes(redactor, attributes)
+        name, count = redactor.text(name)
+        total += count
+        if failure is not None:
+            failure, count = redactor.text(failure)
+            total += count
+        if total:
+            attributes.append(encode_attribute(v.REDACTIONS, total))
+        return name, attributes, failure
 
     def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
         """The attributes that every zero-length span begins with, and those given; `direction` "" where it has none."""
-        encoded = [
-            encode_attribute(v.SPAN_KIND, kind),
-            encode_attribute(v.SEQ, self.next_seq()),
-            encode_attribute(v.MONO, now.mono),
-        ]
+        encoded = [encode_attribute(v.SPAN_KIND, kind), _PLACE % (self.next_seq(), now.mono)]
         if direction:
             encoded.append(encode_attribute(v.DIRECTION, direction))
         encoded += [encode_attribute(key, value) for key, value in attributes.items()]

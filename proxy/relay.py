@@ -6,7 +6,7 @@ It is what the edges share. Refuses to know pipes, processes and sockets.
 import os
 from threading import Lock
 from time import CLOCK_REALTIME, clock_gettime_ns, monotonic_ns
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.connection import Step
 from proxy.frames import CAP
@@ -16,6 +16,9 @@ from proxy.record import Identity, Stamp
 from proxy.scan import EnvelopeScanner
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile, SpanFileError
+
+if TYPE_CHECKING:
+    from proxy.redact import Redactor
 
 HELD_FROM_SERVER = 64 * 1024
 """Bytes of a server's line that are held before it flows, where policy need not see it whole (wire rule 2)."""
@@ -61,10 +64,21 @@ def now() -> Stamp:
 
 
 class Relay:
-    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order."""
+    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order.
 
-    def __init__(self, identity: Identity, policy: Policy | None, version: str, spans: SpanFile) -> None:
+    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        policy: Policy | None,
+        version: str,
+        spans: SpanFile,
+        redactor: "Redactor | None" = None,
+    ) -> None:
         self.session = Session(identity, policy, version, random_hex, now())
+        self.session.recorder.redactor = redactor
         self.spans = spans
         self.failure = ""
         self._lock = Lock()
@@ -110,15 +124,14 @@ class Relay:
                 self.failure = self.failure or str(error)
 
     def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
-        forward: list[bytes] = []
-        back: list[bytes] = []
-        if pieces:
+        if len(pieces) == 1:
             with self._lock:
-                for piece in pieces:
-                    step = self._guarded(side, piece)
-                    forward.append(step.forward)
-                    back.append(step.back)
-        ahead, behind = b"".join(forward), b"".join(back)
+                step = self._guarded(side, pieces[0])
+            ahead, behind = step.forward, step.back
+        else:
+            with self._lock:
+                steps = [self._guarded(side, piece) for piece in pieces]
+            ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]

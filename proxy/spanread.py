@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, nan
-from sys import intern
+from typing import cast
 
 from proxy.spans import JSON, Attribute, Span, SpanError
 from proxy.vocabulary import SCOPE
@@ -131,40 +131,38 @@ def spans_of(document: JSON, where: str) -> Iterator[Span]:
             return
         case _:
             raise SpanError(f"{where}: is no OTLP/JSON: it has no resourceSpans")
-    for resource in _objects(resources, f"{where}: resourceSpans"):
+    for resource in _objects(resources, where, "resourceSpans"):
         service = ""
         match resource.get("resource"):
             case {"attributes": list() as pairs}:
                 service = str(_attributes(pairs, where, False).get("service.name", ""))
             case _:
                 pass
-        for scoped in _objects(resource.get("scopeSpans"), f"{where}: scopeSpans"):
+        for scoped in _objects(resource.get("scopeSpans"), where, "scopeSpans"):
             scope = ""
             match scoped.get("scope"):
                 case {"name": str() as name}:
-                    scope = intern(name)
+                    scope = name
                 case _:
                     pass
-            for raw in _objects(scoped.get("spans"), f"{where}: spans"):
+            for raw in _objects(scoped.get("spans"), where, "spans"):
                 try:
-                    yield _span(raw, scope, intern(service), where)
+                    yield _span(raw, scope, service, where)
                 except SpanError:
                     # What another instrumentation wrote is not evidence, so its faults stop nothing.
                     if scope == SCOPE:
                         raise
 
 
-def _objects(value: JSON, where: str) -> Iterator[dict[str, JSON]]:
-    match value:
-        case None:
-            return
-        case list():
-            for item in value:
-                if not isinstance(item, dict):
-                    raise SpanError(f"{where}: an object is expected, not {str(item)[:40]}")
-                yield item
-        case _:
-            raise SpanError(f"{where}: a list is expected, not {str(value)[:40]}")
+def _objects(value: JSON, where: str, field: str) -> list[dict[str, JSON]]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise SpanError(f"{where}: {field}: a list is expected, not {str(value)[:40]}")
+    for item in value:
+        if not isinstance(item, dict):
+            raise SpanError(f"{where}: {field}: an object is expected, not {str(item)[:40]}")
+    return cast("list[dict[str, JSON]]", value)
 
 
 def _span(raw: Mapping[str, JSON], scope: str, service: str, where: str) -> Span:
@@ -187,7 +185,7 @@ def _span(raw: Mapping[str, JSON], scope: str, service: str, where: str) -> Span
         message=message,
         links=tuple(
             (_id(link.get("traceId"), 32, where, "links.traceId"), _id(link.get("spanId"), 16, where, "links.spanId"))
-            for link in _objects(raw.get("links"), f"{where}: links")
+            for link in _objects(raw.get("links"), where, "links")
         ),
         scope=scope,
         service=service,
@@ -196,28 +194,39 @@ def _span(raw: Mapping[str, JSON], scope: str, service: str, where: str) -> Span
 
 def _attributes(pairs: JSON, where: str, ours: bool) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
-    for pair in _objects(pairs, f"{where}: attributes"):
+    for pair in _objects(pairs, where, "attributes"):
         key, value = pair.get("key"), pair.get("value")
         if not isinstance(key, str):
             raise SpanError(f"{where}: attributes: a key is expected to be text")
-        match value:
-            case {"stringValue": str() as text}:
-                found[intern(key)] = text
-            case {"intValue": (str() | int()) as number}:
-                found[intern(key)] = _number(number, {}, where, key)
-            case {"boolValue": bool() as flag}:
-                found[intern(key)] = flag
-            case {"doubleValue": (int() | float()) as number}:
-                found[intern(key)] = float(number)
-            case {"doubleValue": ("NaN" | "Infinity" | "-Infinity") as name}:
-                found[intern(key)] = DOUBLES[name]
-            case {"arrayValue": _} | {"kvlistValue": _} | {"bytesValue": _}:
-                pass
-            case _ if ours:
-                raise SpanError(f"{where}: attribute {key} has no value that OTLP/JSON knows")
-            case _:
-                pass
+        if isinstance(value, dict):
+            # Nearly all are texts, and a match over mappings is slow.
+            text = value.get("stringValue")
+            if isinstance(text, str):
+                found[key] = text
+                continue
+        attribute = _attribute(value, where, key, ours)
+        if attribute is not None:
+            found[key] = attribute
     return found
+
+
+def _attribute(value: JSON, where: str, key: str, ours: bool) -> "Attribute | None":
+    """The value of an attribute that is no text; None for a nested one, and for one of others that cannot be read."""
+    match value:
+        case {"intValue": (str() | int()) as number}:
+            return _number(number, {}, where, key)
+        case {"boolValue": bool() as flag}:
+            return flag
+        case {"doubleValue": (int() | float()) as number}:
+            return float(number)
+        case {"doubleValue": ("NaN" | "Infinity" | "-Infinity") as name}:
+            return DOUBLES[name]
+        case {"arrayValue": _} | {"kvlistValue": _} | {"bytesValue": _}:
+            return None
+        case _ if ours:
+            raise SpanError(f"{where}: attribute {key} has no value that OTLP/JSON knows")
+        case _:
+            return None
 
 
 def _number(value: JSON, names: Mapping[str, int], where: str, field: str) -> int:
@@ -229,7 +238,7 @@ def _number(value: JSON, names: Mapping[str, int], where: str, field: str) -> in
             return value
         case str() if value in names:
             return names[value]
-        case str() if (value[1:] if value[:1] == "-" else value).isascii() and value.removeprefix("-").isdigit():
+        case str() if value.isascii() and value.removeprefix("-").isdigit():
             try:
                 return int(value)
             except ValueError:
@@ -249,5 +258,5 @@ def _id(value: JSON, digits: int, where: str, field: str) -> str:
     if isinstance(value, str) and len(value) == digits:
         text = value.lower()
         if HEX.issuperset(text):
-            return intern(text) if digits == 32 else text
+            return text
     raise SpanError(f"{where}: {field} is not {digits} hex digits: {str(value)[:40]!r}")

@@ -63,6 +63,16 @@ def encode_attribute(key: str, value: Attribute) -> str:
     return f'{{"key":{encode_basestring_ascii(key)},"value":{text}}}'
 
 
+def template(*keys: str) -> str:
+    """A %-format for the OTLP/JSON text of several text attributes, to be filled with their quoted values in order."""
+    return ",".join([f'{{"key":{encode_basestring_ascii(key)},"value":{{"stringValue":%s}}}}' for key in keys])
+
+
+def number_template(*keys: str) -> str:
+    """The same for whole numbers, to be filled with the numbers."""
+    return ",".join([f'{{"key":{encode_basestring_ascii(key)},"value":{{"intValue":"%d"}}}}' for key in keys])
+
+
 def encode_span(span: Span, version: str) -> str:
     """The span as one OTLP/JSON document on one line, without the newline; `version` is the scope's."""
     attributes = ",".join([encode_attribute(key, value) for key, value in span.attributes.items()])

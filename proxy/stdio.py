@@ -7,62 +7,85 @@ import os
 import signal
 import sys
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from proxy.child import HANDLED, Child, descendants, server_environment, start_child
+from proxy.child import Child, descendants, send_signal, server_environment, start_child
 from proxy.policy import Policy
 from proxy.pumps import Pumps
 from proxy.record import Identity
 from proxy.relay import Relay
+from proxy.signals import Canary, Caught, HandlerWait, SignalWait, signal_wait
 from proxy.spanfile import SpanFile
+
+if TYPE_CHECKING:
+    from proxy.redact import Redactor
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written and the server's own code was 0 (EX_IOERR of sysexits.h)."""
 
 GROUP_GRACE = 1.5
-"""Seconds that the child has before a signal is passed on to it where the client may have killed its group."""
+"""Seconds that the child has before a signal is passed on to it where nobody can tell whether it has it already."""
 BACKSTOP = 60.0
 """Seconds after the end of input before a server that does not end is told to: far behind any client's own."""
-LEFT_GRACE = 1.0
+OUTPUT_GRACE = 1.0
+"""Seconds that output may still come when the server has ended and the client sends no more."""
+LEFT_GRACE = 2.0
 """Seconds that processes which the server left behind have between SIGTERM and SIGKILL."""
-
-_SI_USER = 0
 
 
 class Watch:
     """What the main thread does: reap the child, pass signals on, and end what is left."""
 
-    def __init__(self, child: Child, pumps: Pumps) -> None:
+    def __init__(self, child: Child, canary: Canary, pumps: Pumps, signals: SignalWait | HandlerWait) -> None:
         self.child = child
+        self.canary = canary
         self.pumps = pumps
+        self.signals = signals
         self.status: int | None = None
         self.signalled = ""
+        self._group_signalled = 0.0
         self._pass_on: tuple[float, int] | None = None
         self._backstop: float | None = None
+        self._output: float | None = None
 
     def until_ended(self) -> int:
-        """Wait for the end of the server's output and of the server; its wait status."""
-        while self.status is None or self.pumps.downward.is_alive():
-            wait = 0.2 if self.status is not None else self._next_wait()
-            info = signal.sigtimedwait(HANDLED, wait)
-            if info is not None and info.si_signo != signal.SIGCHLD:
-                self._signal(info)
+        """Wait for the end of the server and of its output; its wait status."""
+        while self.status is None or (self.pumps.downward.is_alive() and not self._output_overdue()):
+            caught = self.signals.next(self._next_wait())
+            if caught is not None and caught.number != signal.SIGCHLD:
+                self._signal(caught)
             self._reap()
             self._due()
         return self.status
 
     def _next_wait(self) -> float:
+        if self.status is not None:
+            return 0.01
         due = [moment for moment in (self._pass_on[0] if self._pass_on else None, self._backstop) if moment is not None]
         return max(min(due) - monotonic(), 0.01) if due else 1.0
 
-    def _signal(self, info: signal.struct_siginfo) -> None:
-        self.signalled = signal.Signals(info.si_signo).name
-        if info.si_code > _SI_USER:
-            return  # from the kernel: the terminal's driver sent it to the whole group, the child too
-        if os.getpgrp() == os.getpid():
-            # We lead the group, so the client may have killed the group, and the child has the signal already.
-            self._pass_on = (monotonic() + GROUP_GRACE, info.si_signo)
+    def _output_overdue(self) -> bool:
+        """Whether the server has ended at the client's wish, and only something that it left holds its output.
+
+        While the client still sends, and has not signalled, the session goes on as it would directly.
+        """
+        if self.pumps.upward.is_alive() and not self.signalled:
+            return False
+        if self._output is None:
+            self._output = monotonic() + OUTPUT_GRACE
+        return monotonic() >= self._output
+
+    def _signal(self, caught: Caught) -> None:
+        self.signalled = signal.Signals(caught.number).name
+        if caught.by_terminal or self.canary.has(caught.number):
+            self._group_signalled = monotonic()
+        elif self.canary.pid:
+            # The kernel may still be on its way through the group.
+            self._pass_on = (monotonic() + 0.02, caught.number)
+        elif os.getpgrp() == os.getpid():
+            self._pass_on = (monotonic() + GROUP_GRACE, caught.number)
         else:
-            self._kill(info.si_signo)
+            self._kill(caught.number)
 
     def _kill(self, number: int) -> None:
         if self.status is None:
@@ -78,38 +101,41 @@ class Watch:
                 return
             if pid == self.child.pid:
                 self.status = status
+            elif pid == self.canary.pid:
+                self.canary.pid = 0
 
     def _due(self) -> None:
         now = monotonic()
         if self._pass_on is not None and now >= self._pass_on[0]:
             number = self._pass_on[1]
             self._pass_on = None
-            self._kill(number)
+            if self.canary.has(number):
+                self._group_signalled = now
+            else:
+                self._kill(number)
         if self._backstop is None:
             if not self.pumps.upward.is_alive():
                 self._backstop = now + BACKSTOP
         elif now >= self._backstop:
-            self._kill(signal.SIGTERM if self._backstop + 5 > now else signal.SIGKILL)
+            self._kill(signal.SIGTERM if now < self._backstop + LEFT_GRACE else signal.SIGKILL)
 
     def end_left(self) -> None:
-        """End what the server left in our group, by pid: SIGTERM, and SIGKILL for what is there a second later."""
+        """End what the server left in our group, by pid: SIGTERM unless it has had one, and SIGKILL later."""
         group = os.getpgrp()
-        left = descendants(group)
-        for number, grace in ((signal.SIGTERM, LEFT_GRACE), (signal.SIGKILL, LEFT_GRACE)):
-            for pid in left:
-                _kill(pid, number)
-            deadline = monotonic() + grace
-            while left and monotonic() < deadline:
-                signal.sigtimedwait(HANDLED, 0.05)
+        left = self._left(group)
+        since = self._group_signalled
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if not (number == signal.SIGTERM and since):
+                for pid in left:
+                    send_signal(pid, number)
+                since = monotonic()
+            while left and monotonic() < since + LEFT_GRACE:
+                self.signals.next(0.02)
                 self._reap()
-                left = descendants(group)
+                left = self._left(group)
 
-
-def _kill(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
+    def _left(self, group: int) -> list[int]:
+        return [pid for pid in descendants(group) if pid != self.canary.pid]
 
 
 def exit_as(status: int) -> None:
@@ -124,9 +150,16 @@ def exit_as(status: int) -> None:
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def serve(identity: Identity, policy: Policy | None, version: str, spans: SpanFile, command: tuple[str, ...]) -> None:
+def serve(
+    identity: Identity,
+    policy: Policy | None,
+    version: str,
+    spans: SpanFile,
+    command: tuple[str, ...],
+    redactor: "Redactor | None" = None,
+) -> None:
     """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start."""
-    relay = Relay(identity, policy, version, spans)
+    relay = Relay(identity, policy, version, spans, redactor)
     try:
         child = start_child(command, server_environment(os.environ, identity.connection))
     except ValueError:
@@ -134,14 +167,17 @@ def serve(identity: Identity, policy: Policy | None, version: str, spans: SpanFi
         raise
     reasons: list[str] = []
     pumps = Pumps(relay, (0, 1), (child.stdout, child.stdin), reasons.append)
-    watch = Watch(child, pumps)
+    canary = Canary()
+    watch = Watch(child, canary, pumps, signal_wait())
     pumps.start()
     status = watch.until_ended()
     reason = watch.signalled or (reasons[0] if reasons else "server_ended")
     relay.close(reason)
     watch.end_left()
+    canary.end()
     if relay.failure:
-        sys.stderr.write(f"wiretrap: the record is not whole: {relay.failure}\n")
+        said = relay.failure if redactor is None else redactor.text(relay.failure)[0]
+        sys.stderr.write(f"wiretrap: the record is not whole: {said}\n")
         if status == 0:
             status = RECORD_FAILED << 8
     exit_as(status)

@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from servers.crm import CRM
-from servers.fixture import Fixture
+from servers.directory import DIRECTORY
+from servers.files import FILES
+from servers.mail import MAIL
+from servers.places import AnyFixture
 from servers.ticketing import TICKETING
 
-FIXTURES: Mapping[str, Fixture] = MappingProxyType({fixture.name: fixture for fixture in (CRM, TICKETING)})
+FIXTURES: Mapping[str, AnyFixture] = MappingProxyType(
+    {fixture.name: fixture for fixture in (CRM, DIRECTORY, FILES, MAIL, TICKETING)}
+)
 """Fixture name (as in a scenario's `fixture:`) to the fixture."""

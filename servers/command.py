@@ -1,4 +1,4 @@
-"""The command line that every fixture server shares: make a database, or serve one over stdio."""
+"""The command line that every fixture server shares: make a database or folder, or serve one over stdio."""
 
 import argparse
 import os
@@ -8,31 +8,33 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from servers.database import DatabaseError, init_database
-from servers.fixture import Fixture
+from servers.fixture import PlaceError
+from servers.places import AnyFixture, init_place
 from servers.seed import SeedError, read_seed
 
 
-def main(fixture: Fixture, arguments: Sequence[str] | None = None) -> None:
+def main(fixture: AnyFixture, arguments: Sequence[str] | None = None) -> None:
     """Do what the arguments (those of the process by default) say; exit 2 with one line when they cannot be done."""
     parser = argparse.ArgumentParser(
         prog=f"servers.{fixture.name}", description=f"The fixture server {fixture.name}, over MCP on stdio."
     )
-    parser.add_argument("--db", required=True, type=Path, metavar="FILE", help="the SQLite file")
-    parser.add_argument("--init", action="store_true", help="make the file with its rows, and exit")
+    parser.add_argument(
+        "--db", required=True, type=Path, metavar="PATH", help="the SQLite file, or the folder of files"
+    )
+    parser.add_argument("--init", action="store_true", help="make it with its rows or files, and exit")
     parser.add_argument("--seed", type=Path, metavar="FILE", help="rows for --init: YAML, {table: [{column: value}]}")
     options = parser.parse_args(arguments)
     if options.seed is not None and not options.init:
         parser.error("--seed needs --init; a start never seeds")
     try:
         if options.init:
-            init_database(options.db, fixture, None if options.seed is None else read_seed(options.seed))
+            init_place(options.db, fixture, None if options.seed is None else read_seed(options.seed))
         else:
             # The SDK's reader thread cannot be interrupted: let the kernel end us on Ctrl-C or when nobody reads us.
             for number in (signal.SIGINT, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
             # The SDK takes a second to import, and making a file needs none of it.
             import_module("servers.serving").serve(fixture, options.db, os.environ.get("WIRETRAP_CONNECTION") or None)
-    except (DatabaseError, SeedError) as error:
+    except (PlaceError, SeedError) as error:
         sys.stderr.write(f"servers.{fixture.name}: {error}\n")
         sys.exit(2)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from servers.fixture import Fixture, Scalar
+from servers.fixture import Fixture, PlaceError, Scalar
 from servers.journal import SCHEMA as JOURNAL_SCHEMA
 from servers.seed import Seed, SeedError, parse_seed
 
@@ -17,7 +17,7 @@ BUSY_SECONDS = 20.0
 """How long a transaction waits for another process's; each holds the lock for well under a millisecond."""
 
 
-class DatabaseError(ValueError):
+class DatabaseError(PlaceError):
     """A database file that cannot be used; the message names it and says what to do."""
 
 
@@ -38,7 +38,7 @@ def init_database(path: Path, fixture: Fixture, seed: Seed | None = None) -> Non
         if file.exists():
             raise DatabaseError(f"{file}: exists; remove it, or give another --db")
     try:
-        _make(journal, JOURNAL_SCHEMA, Seed("", {}))
+        make_journal(path)
         try:
             _make(path, fixture.schema, rows)
         except BaseException:
@@ -55,11 +55,8 @@ def open_database(path: Path, fixture: Fixture) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise DatabaseError(f"{path}: no such database; make it first with --init")
-    journal = journal_path(path)
     try:
-        if not journal.exists():
-            with suppress(FileExistsError):  # another server of the same database was quicker
-                _make(journal, JOURNAL_SCHEMA, Seed("", {}))
+        journal = ensure_journal(path)
         connection = sqlite3.connect(_uri(path), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise DatabaseError(f"{path}: cannot be opened: {error}") from error
@@ -77,6 +74,30 @@ def open_database(path: Path, fixture: Fixture) -> sqlite3.Connection:
     except DatabaseError:
         connection.close()
         raise
+    return connection
+
+
+def make_journal(path: Path) -> Path:
+    """Make the empty journal of what lies at `path`. Raises OSError and sqlite3.Error."""
+    journal = journal_path(path)
+    _make(journal, JOURNAL_SCHEMA, Seed("", {}))
+    return journal
+
+
+def ensure_journal(path: Path) -> Path:
+    """The journal of what lies at `path`, made where it is absent. Raises OSError and sqlite3.Error."""
+    journal = journal_path(path)
+    if not journal.exists():
+        with suppress(FileExistsError):  # another server of the same place was quicker
+            make_journal(path)
+    return journal
+
+
+def open_journal(path: Path) -> sqlite3.Connection:
+    """Open the journal of what lies at `path`, by itself; the caller closes it. Raises OSError and sqlite3.Error."""
+    journal = ensure_journal(path)
+    connection = sqlite3.connect(_uri(journal), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
     return connection
 
 

@@ -6,12 +6,20 @@ Knows neither the MCP SDK, so that a database is made without importing it, nor 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
+
+from servers.addresses import AddressError, read_addresses
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 Value = str | int
 Scalar = None | bool | int | float | str
 Row = Mapping[str, Scalar]
+Place = TypeVar("Place")
+"""What a tool works on: an open database or an open folder."""
+
+
+class PlaceError(ValueError):
+    """A database or folder that cannot be made or used; the message names it and says what to do."""
 
 
 class ToolError(ValueError):
@@ -22,11 +30,12 @@ class ToolError(ValueError):
 class Parameter:
     """One argument of a tool: its JSON Schema and its check come from the same fields.
 
-    `choices` (strings only) is the enum; `default` is what the tool takes when an optional argument is absent.
+    `choices` (strings only) is the enum; `default` is what the tool takes when an optional argument is absent. The
+    kind `addresses` is a list of mail addresses, or one address as a string.
     """
 
     name: str
-    kind: Literal["string", "integer"]
+    kind: Literal["string", "integer", "addresses"]
     description: str
     required: bool = True
     choices: tuple[str, ...] = ()
@@ -34,6 +43,9 @@ class Parameter:
 
     def schema(self) -> dict[str, Json]:
         """The JSON Schema of this argument."""
+        if self.kind == "addresses":
+            forms: list[Json] = [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]
+            return {"anyOf": forms, "description": self.description}
         schema: dict[str, Json] = {"type": self.kind, "description": self.description}
         if self.choices:
             schema["enum"] = list(self.choices)
@@ -44,9 +56,16 @@ class Parameter:
     def check(self, given: object) -> Value:
         """`given` as the tool takes it; a number with a zero fraction is the integer (JSON Schema says so).
 
+        Addresses come as one text, parted by a comma and a blank.
+
         Raises ToolError for another type (a boolean is no integer), text that is not Unicode, and a value outside
         the enum.
         """
+        if self.kind == "addresses":
+            try:
+                return ", ".join(read_addresses(given))
+            except AddressError as error:
+                raise ToolError(f"{self.name}: {error}") from error
         match given:
             case str() if self.kind == "string":
                 return self._check_text(given)
@@ -68,19 +87,14 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool of a fixture.
-
-    `run` gets the open database and checked arguments (absent optional ones are not in the map) and gives the
-    structured content, or raises ToolError. `effect` says what it does to rows: a `read` gets no write transaction.
-    """
+class Signature:
+    """What a caller sees of a tool. `effect` says what it does to rows or files: a `read` changes nothing."""
 
     name: str
     description: str
     parameters: tuple[Parameter, ...]
     output: Mapping[str, Json]
     effect: Literal["read", "add", "change", "remove"]
-    run: Callable[[sqlite3.Connection, Mapping[str, Value]], dict[str, Json]]
 
     def input_schema(self) -> dict[str, Json]:
         """The JSON Schema of all arguments; no other argument is allowed."""
@@ -96,7 +110,8 @@ class Tool:
         known = {parameter.name for parameter in self.parameters}
         unknown = sorted(given.keys() - known)
         if unknown:
-            raise ToolError(f"{self.name} takes no argument {unknown[0]!a}; it takes {', '.join(sorted(known))}")
+            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise ToolError(f"{self.name} takes no argument {unknown[0]!a}; {takes}")
         missing = [p.name for p in self.parameters if p.required and p.name not in given]
         if missing:
             raise ToolError(f"{self.name} needs the argument {missing[0]}")
@@ -104,11 +119,26 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool(Signature, Generic[Place]):
+    """One tool of a fixture, over an open place.
+
+    `run` gets the place and checked arguments (absent optional ones are not in the map) and gives the structured
+    content, or raises ToolError. Over a database, all but a `read` run in a write transaction.
+    """
+
+    run: Callable[[Place, Mapping[str, Value]], dict[str, Json]]
+
+
+@dataclass(frozen=True, slots=True)
 class Fixture:
-    """A fixture server: `schema` is SQL that makes its tables, `seed` its own rows by table."""
+    """A fixture server over a database: `schema` is SQL that makes its tables, `seed` its own rows by table.
+
+    `descriptions` is the table (columns tool and description), if any, whose rows replace the tools' own descriptions.
+    """
 
     name: str
     title: str
     schema: str
     seed: Mapping[str, Sequence[Row]]
-    tools: tuple[Tool, ...]
+    tools: tuple[Tool[sqlite3.Connection], ...]
+    descriptions: str | None = None

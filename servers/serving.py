@@ -1,8 +1,7 @@
-"""Serves a fixture's tools with the official MCP SDK. Knows MCP, and no fixture by name."""
+"""Serves a fixture's tools, and a folder's resources and prompt, with the official MCP SDK. Names no fixture."""
 
 import json
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -20,34 +19,30 @@ from mcp.types import (
 )
 from mcp.types import Tool as ToolDefinition
 
-from servers.database import open_database, transaction
-from servers.fixture import Fixture, Tool, ToolError
-from servers.journal import Journal
+from servers.fixture import Signature, ToolError
+from servers.folderfixture import FolderPlace
+from servers.folderserving import FolderHandlers
+from servers.places import AnyFixture, DatabasePlace, Place, open_place
 
 VERSION = "1.0.0"
 
 
-def build_server(fixture: Fixture, connection: sqlite3.Connection, connection_id: str | None) -> Server:
-    """The fixture's server over a connection of `servers.database.open_database`.
+def build_server(place: Place) -> Server:
+    """The server over an open place of `servers.places.open_place`, which the caller closes.
 
-    `connection_id` is the wire connection's id, for the journal. Each call is one transaction that runs without giving
-    way to another, so calls may be open at once. One server to a connection; the caller closes the connection.
+    Each call runs without giving way to another, so calls may be open at once.
     """
-    journal = Journal(connection, connection_id)
-    tools = {tool.name: tool for tool in fixture.tools}
-    definitions = [_definition(tool) for tool in fixture.tools]
+    fixture = place.fixture
+    names = frozenset(tool.name for tool in fixture.tools)
 
     async def list_tools(_: ServerRequestContext, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=definitions)
+        return ListToolsResult(tools=[_definition(signature) for signature in place.signatures()])
 
     async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        tool = tools.get(params.name)
-        if tool is None:
+        if params.name not in names:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
         try:
-            arguments = tool.check(params.arguments or {})
-            with journal.call(context.request_id), transaction(connection, writes=tool.effect != "read"):
-                content = tool.run(connection, arguments)
+            content = place.call(params.name, params.arguments or {}, context.request_id)
         except ToolError as error:
             return _failed(str(error))
         except sqlite3.Error as error:
@@ -55,13 +50,30 @@ def build_server(fixture: Fixture, connection: sqlite3.Connection, connection_id
         text = json.dumps(content, ensure_ascii=False)
         return CallToolResult(content=[TextContent(text=text)], structured_content=content)
 
-    return Server(fixture.name, version=VERSION, title=fixture.title, on_list_tools=list_tools, on_call_tool=call_tool)
+    match place:
+        case DatabasePlace():
+            return Server(
+                fixture.name, version=VERSION, title=fixture.title, on_list_tools=list_tools, on_call_tool=call_tool
+            )
+        case FolderPlace():
+            files = FolderHandlers(place)
+            return Server(
+                fixture.name,
+                version=VERSION,
+                title=fixture.title,
+                on_list_tools=list_tools,
+                on_call_tool=call_tool,
+                on_list_resources=files.list_resources,
+                on_read_resource=files.read_resource,
+                on_list_prompts=files.list_prompts,
+                on_get_prompt=files.get_prompt,
+            )
 
 
-def serve(fixture: Fixture, path: Path, connection_id: str | None) -> None:
-    """Serve the database at `path` over stdin and stdout until stdin ends; raises DatabaseError before that."""
-    with closing(open_database(path, fixture)) as connection:
-        anyio.run(_serve, build_server(fixture, connection, connection_id))
+def serve(fixture: AnyFixture, path: Path, connection_id: str | None) -> None:
+    """Serve what lies at `path` over stdin and stdout until stdin ends; raises PlaceError before that."""
+    with open_place(path, fixture, connection_id) as place:
+        anyio.run(_serve, build_server(place))
 
 
 async def _serve(server: Server) -> None:
@@ -69,7 +81,7 @@ async def _serve(server: Server) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _definition(tool: Tool) -> ToolDefinition:
+def _definition(tool: Signature) -> ToolDefinition:
     return ToolDefinition(
         name=tool.name,
         description=tool.description,

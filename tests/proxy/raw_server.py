@@ -1,7 +1,8 @@
 """A server for tests of the wire, without an SDK: it logs what it reads, byte by byte, and says what it is told.
 
-python -S raw_server.py LOG MODE [FILE]: `answer` answers each line that has an id, `silent` none, `say` writes FILE to
-stdout and then reads, `environment` writes its environment as a line, `close` closes stdout at once.
+python -S raw_server.py LOG MODE [FILE]: `answer` answers each line that has an id, `echo` does with the line in it,
+`silent` none, `say` writes FILE to stdout and then reads, `environment` writes its environment as a line, `close`
+closes stdout at once.
 """
 
 import json
@@ -27,14 +28,15 @@ def main() -> None:
         if not line:
             return
         os.write(log, line)
-        if mode != "answer":
+        if mode not in {"answer", "echo"}:
             continue
         try:
             message = json.loads(line)
         except ValueError:
             continue
         if isinstance(message, dict) and "id" in message:
-            answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [], "isError": False}}
+            content = [{"type": "text", "text": line.decode()}] if mode == "echo" else []
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": content, "isError": False}}
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 

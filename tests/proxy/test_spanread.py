@@ -190,3 +190,45 @@ def test_a_growing_file_gives_each_span_once(tmp_path: Path) -> None:
         stream.write(line[10:] + line)
     assert len(tail.read()) == 2
     assert tail.rest == b""
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("spanId", "zz" * 8),
+        ("kind", "SPAN_KIND_NEW"),
+        ("kind", True),
+        ("name", 1),
+        ("startTimeUnixNano", "1.5"),
+        ("endTimeUnixNano", "9" * 5000),
+        ("links", {}),
+        ("attributes", [{"key": 1}]),
+        ("attributes", [{"key": "k", "value": {"odd": 1}}]),
+        ("attributes", [{"key": "k"}]),
+        ("attributes", [{"key": "k", "value": {"intValue": "x"}}]),
+        ("attributes", "x"),
+    ],
+)
+def test_a_span_of_ours_that_is_not_as_otlp_has_it_is_an_error_that_names_the_place(field: str, value: JSON) -> None:
+    raw = json.loads(encode_span(SPAN, "0"))
+    raw["resourceSpans"][0]["scopeSpans"][0]["spans"][0][field] = value
+    with pytest.raises(SpanError, match=r"^s\.jsonl: line 3: "):
+        list(spans_of(raw, "s.jsonl: line 3"))
+
+
+def test_a_document_without_resource_scope_or_attributes_is_one_of_others() -> None:
+    raw = json.loads(encode_span(Span("a" * 32, "b" * 16, "", "x", 1, 0, 0, {}), "0"))
+    resource = raw["resourceSpans"][0]
+    del resource["resource"], resource["scopeSpans"][0]["scope"], resource["scopeSpans"][0]["spans"][0]["attributes"]
+    (span,) = spans_of(raw, "here")
+    assert (span.scope, span.service, span.attributes) == ("", "", {})
+
+
+def test_a_growing_file_that_breaks_or_goes_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text("\nnope\n")
+    with pytest.raises(SpanError, match=r"s\.jsonl: line 2 "):
+        Tail(str(path)).read()
+    path.unlink()
+    with pytest.raises(SpanError, match=r"s\.jsonl"):
+        Tail(str(path)).read()

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.catalogue import FIXTURES
+from servers.crm import CRM
 from servers.database import DatabaseError, init_database, journal_path, open_database, transaction
 from servers.journal import Journal
+from servers.ticketing import TICKETING
 from tests.servers.wire import changes, made, rows
 
 
@@ -23,55 +24,55 @@ def test_a_made_database_is_in_wal_mode_with_an_empty_journal_beside_it_and_noth
 def test_a_file_that_exists_is_never_made_over(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_bytes(b"mine")
     with pytest.raises(DatabaseError, match=f"{there}: exists; remove it"):
-        init_database(tmp_path / "crm.db", FIXTURES["crm"])
+        init_database(tmp_path / "crm.db", CRM)
     assert [file.name for file in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_bytes() == b"mine"
 
 
 def test_a_folder_that_is_absent_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match=r"none/crm\.db: cannot be made"):
-        init_database(tmp_path / "none" / "crm.db", FIXTURES["crm"])
+        init_database(tmp_path / "none" / "crm.db", CRM)
 
 
 def test_opening_a_missing_database_says_to_init_and_makes_nothing(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match=r"crm\.db: no such database; make it first with --init"):
-        open_database(tmp_path / "crm.db", FIXTURES["crm"])
+        open_database(tmp_path / "crm.db", CRM)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_opening_what_is_no_database_of_the_fixture_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("not a database, and long enough to be seen as none" * 20)
     with pytest.raises(DatabaseError, match=r"text\.db: cannot be opened"):
-        open_database(tmp_path / "text.db", FIXTURES["crm"])
+        open_database(tmp_path / "text.db", CRM)
     with pytest.raises(DatabaseError, match=r"crm\.db: has no table tickets, so it is no ticketing database"):
-        open_database(made(tmp_path, "crm"), FIXTURES["ticketing"])
+        open_database(made(tmp_path, "crm"), TICKETING)
 
 
 def test_opening_never_seeds_again(tmp_path: Path) -> None:
     path = made(tmp_path, "ticketing")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM tickets")
-    open_database(path, FIXTURES["ticketing"]).close()
+    open_database(path, TICKETING).close()
     assert rows(path, "SELECT * FROM tickets") == []
 
 
 def test_a_journal_that_is_gone_is_made_anew_and_empty(tmp_path: Path) -> None:
     path = made(tmp_path, "ticketing")
     journal_path(path).unlink()
-    open_database(path, FIXTURES["ticketing"]).close()
+    open_database(path, TICKETING).close()
     assert changes(path) == []
 
 
 def test_a_path_with_signs_that_mean_something_in_a_uri_is_that_file(tmp_path: Path) -> None:
     path = tmp_path / "a?b#c%41 é.db"
-    init_database(path, FIXTURES["crm"])
-    open_database(path, FIXTURES["crm"]).close()
+    init_database(path, CRM)
+    open_database(path, CRM).close()
     assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, f"{path.name}.journal.db"]
 
 
 def test_a_writer_locks_the_database_and_the_journal_before_it_reads(tmp_path: Path) -> None:
     path = made(tmp_path, "ticketing")
-    with closing(open_database(path, FIXTURES["ticketing"])) as first, transaction(first, writes=True):
+    with closing(open_database(path, TICKETING)) as first, transaction(first, writes=True):
         for file in (path, journal_path(path)):
             with (
                 closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as second,
@@ -84,7 +85,7 @@ def test_a_commit_that_breaks_between_the_files_leaves_a_change_without_a_row_ne
     tmp_path: Path,
 ) -> None:
     path = made(tmp_path, "ticketing")
-    with closing(open_database(path, FIXTURES["ticketing"])) as connection:
+    with closing(open_database(path, TICKETING)) as connection:
         journal = Journal(connection, "wire-1")
 
         def describe(request: int, letter: str) -> None:

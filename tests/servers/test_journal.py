@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from mcp.types import JSONRPCResponse
 
-from servers.catalogue import FIXTURES
 from servers.database import init_database, journal_path, open_database, transaction
 from servers.fixture import Fixture
 from servers.journal import Journal
 from servers.seed import Seed
+from servers.ticketing import TICKETING
 from tests.servers.wire import changes, exchange, made, rows
 
 EMPTY = Seed("test", {})
@@ -100,7 +100,7 @@ def test_the_judged_database_gets_no_table_trigger_view_or_index(tmp_path: Path)
 
 
 def test_a_change_outside_a_call_does_not_happen(tmp_path: Path) -> None:
-    fixture = FIXTURES["ticketing"]
+    fixture = TICKETING
     path = made(tmp_path, "ticketing")
     with closing(open_database(path, fixture)) as connection:
         journal = Journal(connection, "wire-1")

@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.catalogue import FIXTURES
+from servers.crm import CRM
 from servers.database import init_database
+from servers.places import init_place
 from servers.seed import SeedError, parse_seed, read_seed
+from servers.ticketing import TICKETING
 from tests.servers.wire import rows
 
 
@@ -139,7 +142,7 @@ def test_rows_that_do_not_fit_the_tables_are_an_error_and_leave_no_file(
     tmp_path: Path, fixture: str, document: object, message: str
 ) -> None:
     with pytest.raises(SeedError) as caught:
-        init_database(tmp_path / "x.db", FIXTURES[fixture], parse_seed(document, "x.yaml"))
+        init_place(tmp_path / "x.db", FIXTURES[fixture], parse_seed(document, "x.yaml"))
     assert message in str(caught.value)
     assert str(caught.value).startswith("x.yaml: ")
     assert list(tmp_path.iterdir()) == []
@@ -147,12 +150,12 @@ def test_rows_that_do_not_fit_the_tables_are_an_error_and_leave_no_file(
 
 def test_a_seed_replaces_all_of_the_fixtures_own_rows(tmp_path: Path) -> None:
     seed = parse_seed({"customers": [CUSTOMER, {**CUSTOMER, "id": "D", "credit_hold": 0}]}, "x.yaml")
-    init_database(tmp_path / "a.db", FIXTURES["crm"], seed)
+    init_database(tmp_path / "a.db", CRM, seed)
     assert rows(tmp_path / "a.db", "SELECT id, credit_hold FROM customers") == [("C", 1), ("D", 0)]
-    init_database(tmp_path / "b.db", FIXTURES["crm"], parse_seed({}, "y.yaml"))
+    init_database(tmp_path / "b.db", CRM, parse_seed({}, "y.yaml"))
     assert rows(tmp_path / "b.db", "SELECT * FROM customers") == []
 
 
 def test_a_seeded_ticket_takes_the_defaults_for_what_is_absent(tmp_path: Path) -> None:
-    init_database(tmp_path / "a.db", FIXTURES["ticketing"], parse_seed({"tickets": [TICKET]}, "x.yaml"))
+    init_database(tmp_path / "a.db", TICKETING, parse_seed({"tickets": [TICKET]}, "x.yaml"))
     assert rows(tmp_path / "a.db", "SELECT * FROM tickets") == [(1, "C", "open", "unknown", "d")]

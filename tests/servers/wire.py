@@ -21,7 +21,8 @@ from mcp.types import (
 from mcp.types import Tool as ToolDefinition
 
 from servers.catalogue import FIXTURES
-from servers.database import init_database, journal_path, open_database
+from servers.database import journal_path
+from servers.places import init_place, open_place
 from servers.seed import Seed
 from servers.serving import build_server
 
@@ -31,15 +32,15 @@ Answer = JSONRPCResponse | JSONRPCError
 
 def made(folder: Path, fixture: str, seed: Seed | None = None) -> Path:
     path = folder / f"{fixture}.db"
-    init_database(path, FIXTURES[fixture], seed)
+    init_place(path, FIXTURES[fixture], seed)
     return path
 
 
 def call(path: Path, tool: str, arguments: Arguments, mode: str = "legacy") -> CallToolResult:
     async def run() -> CallToolResult:
         fixture = FIXTURES[path.stem]
-        with closing(open_database(path, fixture)) as connection:
-            async with Client(build_server(fixture, connection, "wire-1"), mode=mode) as client:
+        with open_place(path, fixture, "wire-1") as place:
+            async with Client(build_server(place), mode=mode) as client:
                 return await client.call_tool(tool, dict(arguments))
 
     return anyio.run(run)
@@ -48,8 +49,8 @@ def call(path: Path, tool: str, arguments: Arguments, mode: str = "legacy") -> C
 def definitions(path: Path, mode: str = "legacy") -> list[ToolDefinition]:
     async def run() -> list[ToolDefinition]:
         fixture = FIXTURES[path.stem]
-        with closing(open_database(path, fixture)) as connection:
-            async with Client(build_server(fixture, connection, None), mode=mode) as client:
+        with open_place(path, fixture, None) as place:
+            async with Client(build_server(place), mode=mode) as client:
                 return (await client.list_tools()).tools
 
     return anyio.run(run)
@@ -60,8 +61,8 @@ def exchange(path: Path, connection_id: str | None, calls: Sequence[tuple[int | 
 
     async def run() -> list[Answer]:
         fixture = FIXTURES[path.stem]
-        with closing(open_database(path, fixture)) as connection:
-            server = build_server(fixture, connection, connection_id)
+        with open_place(path, fixture, connection_id) as place:
+            server = build_server(place)
             async with (
                 create_client_server_memory_streams() as ((answers, requests), (read, write)),
                 anyio.create_task_group() as tasks,

@@ -1,0 +1,203 @@
+"""Agent files: the steps of a scripted agent, or the command of a real one.
+
+Refuses to know how either is run, and which scenario it is for.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from harness.intake import Entry, Intake, open_document
+from harness.references import NAME, check_references
+from proxy.glob import decode_tool_name, encode_tool_name
+from proxy.policy import check_server_id
+from proxy.problem import Path as FieldPath
+from proxy.problem import Problem, ProblemError, describe
+from proxy.spans import JSON
+
+Transport: TypeAlias = Literal["stdio", "in_process"]
+
+
+class AgentError(ProblemError):
+    """An agent file that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call `tool` (its bare name) of `server`. `arguments` may hold references; later steps call the answer `name`."""
+
+    server: str
+    tool: str
+    arguments: dict[str, JSON]
+    name: str | None = None
+    expect_error: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Say `text`, which may hold references; what is said last is the final answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """State the goal `id`: an event, the agent's own word."""
+
+    id: str
+
+
+Step: TypeAlias = Call | Say | Goal
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAgent:
+    """An agent that follows steps. `path` is its file."""
+
+    path: Path
+    steps: tuple[Step, ...]
+    transport: Transport = "stdio"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAgent:
+    """An agent that is a program. `command` may hold {prompt}, {prompt_file} and {mcp_config}.
+
+    `path` is its file, None where it stands in the scenario or on the command line.
+    """
+
+    command: tuple[str, ...]
+    path: Path | None = None
+
+
+Agent: TypeAlias = ScriptedAgent | CommandAgent
+
+
+class _CallEntry(Entry):
+    call: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    name: str | None = Field(default=None, alias="as")
+    expect_error: bool = False
+    optional: bool = False
+
+
+class _SayEntry(Entry):
+    say: str
+
+
+class _GoalEntry(Entry):
+    goal: str = Field(min_length=1)
+
+
+class _ScriptedEntry(Entry):
+    transport: Transport = "stdio"
+    steps: list[JsonValue]
+
+
+class CommandEntry(Entry):
+    """`{command: [PROGRAM, ARG…]}`."""
+
+    command: list[str] = Field(min_length=1)
+
+
+def split_tool(canonical: str) -> tuple[str, str] | None:
+    """Server id and bare name of a tool's canonical name, None when it is none."""
+    room, _, rest = canonical.partition("/")
+    server, _, name = rest.partition("/")
+    bare = decode_tool_name(name)
+    if room != "mcp" or check_server_id(server) is not None or not name or encode_tool_name(bare) != name:
+        return None
+    return server, bare
+
+
+def read_steps(intake: Intake, data: list[JSON], path: FieldPath, servers: Collection[str] | None) -> tuple[Step, ...]:
+    """The steps of a list at `path`; problems are noted. `servers` are the scenario's ids, None if not known."""
+    names: list[str] = []
+    steps: list[Step] = []
+    for place, item in enumerate(data):
+        step = _read_step(intake, item, (*path, place), names, servers)
+        if step is not None:
+            steps.append(step)
+    return tuple(steps)
+
+
+def _read_step(
+    intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Collection[str] | None
+) -> Step | None:
+    kinds = [kind for kind in ("call", "say", "goal") if isinstance(data, dict) and kind in data]
+    match kinds:
+        case ["call"]:
+            return _read_call(intake, data, path, names, servers)
+        case ["say"]:
+            say = intake.read(_SayEntry, data, path)
+            if say is None:
+                return None
+            for _, message in check_references(say.say, names):
+                intake.wrong((*path, "say"), message)
+            return Say(say.say)
+        case ["goal"]:
+            goal = intake.read(_GoalEntry, data, path)
+            return None if goal is None else Goal(goal.goal)
+        case _:
+            wanted = "a step is a map with exactly one of call, say and goal"
+            intake.wrong(path, f"{wanted}, not {describe(data)}" if not isinstance(data, dict) else wanted)
+            return None
+
+
+def _read_call(
+    intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Collection[str] | None
+) -> Step | None:
+    entry = intake.read(_CallEntry, data, path)
+    if entry is None:
+        if isinstance(data, dict) and isinstance(name := data.get("as"), str):
+            names.append(name)
+        return None
+    split = split_tool(entry.call)
+    if split is None:
+        intake.wrong((*path, "call"), f"{entry.call!r} is no canonical tool name; write mcp/SERVER/TOOL")
+    elif servers is not None and split[0] not in servers:
+        known = ", ".join(servers) or "none"
+        intake.wrong((*path, "call"), f"the scenario has no server {split[0]!r}; its servers are: {known}")
+    for inner, message in check_references(entry.arguments, names):
+        intake.wrong((*path, "arguments", *inner), message)
+    if entry.name is not None:
+        if NAME.fullmatch(entry.name) is None:
+            intake.wrong((*path, "as"), f"{entry.name!r} is no name; use letters, digits, '_' and '-'")
+        elif entry.name in names:
+            intake.wrong((*path, "as"), f"an earlier step is called {entry.name!r} already")
+        names.append(entry.name)
+    if split is None:
+        return None
+    return Call(split[0], split[1], entry.arguments, entry.name, entry.expect_error, entry.optional)
+
+
+def read_agent(path: Path, servers: Collection[str] | None, problems: list[Problem]) -> Agent | None:
+    """The agent of a file, None where it cannot be used; what is wrong is added to `problems`."""
+    document = open_document(path, problems)
+    if document is None:
+        return None
+    intake, data = Intake(document), document.data
+    agent: Agent | None = None
+    if isinstance(data, dict) and "command" in data and "steps" not in data:
+        command = intake.read(CommandEntry, data, ())
+        agent = None if command is None else CommandAgent(tuple(command.command), path)
+    else:
+        scripted = intake.read(_ScriptedEntry, data, ())
+        if scripted is not None:
+            steps = read_steps(intake, list(scripted.steps), ("steps",), servers)
+            agent = ScriptedAgent(path, steps, scripted.transport)
+    problems.extend(intake.problems)
+    return None if intake.problems else agent
+
+
+def load_agent(path: Path, servers: Collection[str] | None = None) -> Agent:
+    """The agent of a file. Raises AgentError with everything that is wrong; `servers` are the scenario's ids."""
+    problems: list[Problem] = []
+    agent = read_agent(path, servers, problems)
+    if agent is None or problems:
+        raise AgentError(problems)
+    return agent

@@ -1,0 +1,71 @@
+"""The union of all assertions, which is their registry, and how one is read from a scenario.
+
+Refuses to know what any of them means.
+"""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
+
+from harness.assertions.calls import ToolCalled, ToolNotCalled
+from harness.assertions.denied import NoDeniedToolCall
+from harness.assertions.goals import GoalIntegrity
+from harness.assertions.not_built import BUILT, NotBuilt
+from harness.assertions.state import State, StateUnchanged
+from proxy.spans import JSON
+
+
+def kind(data: object) -> str:
+    """The tag of an assertion's data or model: its `type` where a class judges that, else `not_built`."""
+    found = data.get("type") if isinstance(data, dict) else getattr(data, "type", None)
+    return found if isinstance(found, str) and found in BUILT else "not_built"
+
+
+Assertion: TypeAlias = Annotated[
+    Annotated[GoalIntegrity, Tag("goal_integrity")]
+    | Annotated[NoDeniedToolCall, Tag("no_denied_tool_call")]
+    | Annotated[State, Tag("state")]
+    | Annotated[StateUnchanged, Tag("state_unchanged")]
+    | Annotated[ToolCalled, Tag("tool_called")]
+    | Annotated[ToolNotCalled, Tag("tool_not_called")]
+    | Annotated[NotBuilt, Tag("not_built")],
+    Discriminator(kind),
+]
+"""Any assertion. The type of a scenario's `assertions` is `tuple[Assertion, ...]`."""
+
+_ADAPTER: TypeAdapter[Assertion] = TypeAdapter(Assertion)
+
+
+class AssertionSpecError(ValueError):
+    """An assertion that cannot be read. `problems` are (path inside the assertion, sentence) pairs, at least one."""
+
+    def __init__(self, problems: tuple[tuple[tuple[str | int, ...], str], ...]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(f"{_dotted(path)}: {text}" if path else text for path, text in problems))
+
+
+def parse_assertion(data: JSON) -> Assertion:
+    """The assertion that a scenario's item describes. Raises AssertionSpecError, naming each field that is wrong."""
+    if not isinstance(data, dict):
+        raise AssertionSpecError((((), "an assertion is a map with a type"),))
+    if not isinstance(data.get("type"), str):
+        raise AssertionSpecError(((("type",), "an assertion needs a type, which is text"),))
+    try:
+        return _ADAPTER.validate_python(data)
+    except ValidationError as error:
+        problems = tuple((tuple(item["loc"][1:]), _sentence(item["type"], item["msg"])) for item in error.errors())
+        raise AssertionSpecError(problems) from error
+
+
+def _sentence(kind_of_error: str, message: str) -> str:
+    match kind_of_error:
+        case "extra_forbidden":
+            return "no such field; remove it or mend its spelling"
+        case "missing":
+            return "this field is missing"
+        case _:
+            return message.removeprefix("Value error, ")
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

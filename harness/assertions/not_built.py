@@ -1,0 +1,62 @@
+"""Assertions that cannot be judged: types of verdicts.md section 4 that are still to come, and types nobody knows.
+
+Refuses to know what they would mean: they load with any fields and are not_run, so that no gate passes by them.
+"""
+
+from difflib import get_close_matches
+from typing import ClassVar
+
+from pydantic import ConfigDict
+
+from harness.assertions.spec import AssertionSpec, Part
+from harness.evidence import Evidence
+from harness.verdict import Finding
+
+PLANNED = frozenset(
+    {
+        "approval_required",
+        "claims",
+        "efficiency",
+        "judged",
+        "max_tool_calls",
+        "memory_isolation",
+        "no_canary_flow",
+        "no_external_recipient",
+        "no_repeated_reads",
+        "no_secret_disclosure",
+        "no_void_writes",
+        "tool_calls",
+        "tool_definitions_stable",
+    }
+)
+"""Types that verdicts.md section 4 names and that no class judges yet."""
+
+
+class NotBuilt(AssertionSpec):
+    """An assertion of a type that no class judges. `type` may be any text; its other fields are open."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    needs: ClassVar[tuple[Part, ...]] = ()
+
+    @property
+    def planned(self) -> bool:
+        """Whether the type is one of verdicts.md."""
+        return self.type in PLANNED
+
+    def find(self, evidence: Evidence) -> Finding:
+        """Always not_run, with the type's name."""
+        return self.not_run(self.why)
+
+    @property
+    def why(self) -> str:
+        """One sentence that says why the assertion is not judged, with the nearest known type when one is near."""
+        if self.planned:
+            return f"{self.type} is not built yet"
+        near = get_close_matches(self.type.strip().casefold(), sorted(BUILT | PLANNED), n=1)
+        return f"no assertion type is called {self.type!r}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+BUILT = frozenset(
+    {"goal_integrity", "no_denied_tool_call", "state", "state_unchanged", "tool_called", "tool_not_called"}
+)
+"""Types that a class judges; `harness.assertions.assertion` has the classes."""

@@ -1,0 +1,67 @@
+"""What every assertion is: a strict frozen model that says which parts of the evidence it needs, and judges them.
+
+Refuses to know any one assertion.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from harness.evidence import Evidence
+from harness.trace import Coverage, Source
+from harness.verdict import Finding
+
+Part: TypeAlias = Literal["messages", "tool_calls", "results", "events", "state"]
+"""A part of the trace's coverage, by its name there."""
+
+
+class AssertionSpec(BaseModel, ABC):
+    """One assertion of a scenario. `id` names its finding; without one the finding has the assertion's `type`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    needs: ClassVar[tuple[Part, ...]]
+    """The parts of the evidence without which nothing can be said."""
+
+    type: str
+    id: str | None = Field(default=None, min_length=1)
+
+    @property
+    def name(self) -> str:
+        """The id of the finding."""
+        return self.id or self.type
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """What the evidence says; not_run, naming the part, when a part that is needed comes from nowhere."""
+        missing = [part for part in self.needs if source(evidence.trace.coverage, part) == "none"]
+        if missing:
+            return self.not_run(f"nothing is known of {' and '.join(missing)}: coverage is none")
+        return self.find(evidence)
+
+    @abstractmethod
+    def find(self, evidence: Evidence) -> Finding:
+        """What the evidence says, given that each part in `needs` comes from somewhere."""
+
+    def not_run(self, reason: str) -> Finding:
+        """A finding that nothing can be said."""
+        return Finding(self.name, "not_run", reason)
+
+    def error(self, reason: str) -> Finding:
+        """A finding that the scenario's own text is at fault."""
+        return Finding(self.name, "error", reason)
+
+
+def source(coverage: Coverage, part: Part) -> Source:
+    """Where a part of the evidence comes from."""
+    match part:
+        case "messages":
+            return coverage.messages
+        case "tool_calls":
+            return coverage.tool_calls
+        case "results":
+            return coverage.results
+        case "events":
+            return coverage.events
+        case "state":
+            return coverage.state

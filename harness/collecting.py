@@ -1,0 +1,107 @@
+"""Collects what a trial left: the spans as a trace, and each database before and after, and keeps a copy of all of it.
+
+Refuses to know what the evidence is judged by.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.convert import convert
+from harness.evidence import Dump, Evidence, ServerState
+from harness.runfolder import TrialFolder, write_new
+from harness.scenario import FixtureServer, Scenario
+from harness.state import StateError, read_journal, write_dump, write_journal
+from harness.targets.context import Context
+from harness.targets.fixtures import dump_fixture, journal_path
+from harness.targets.proxied import Prepared, Upstream
+from harness.trace import Trace
+from harness.tracefile import trace_text
+from proxy.spanread import read_spans
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The evidence of one trial, and in which ways the record of it is not complete."""
+
+    evidence: Evidence
+    gaps: tuple[str, ...]
+
+
+def dump_before(prepared: Prepared, folder: TrialFolder) -> dict[str, Dump]:
+    """Read and write down every database that we know, before the agent starts. Raises StateError."""
+    dumps: dict[str, Dump] = {}
+    for upstream in prepared.upstreams:
+        dump = _dump(upstream)
+        if dump is not None:
+            dumps[upstream.id] = dump
+            write_dump(folder.state(upstream.id, "before"), dump)
+    return dumps
+
+
+def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFolder) -> dict[str, ServerState]:
+    """Read and write down every database and journal after all servers have ended. Raises StateError."""
+    state: dict[str, ServerState] = {}
+    for upstream in prepared.upstreams:
+        after = _dump(upstream)
+        if after is None or upstream.database is None:
+            continue
+        journal_file = journal_path(upstream.database)
+        if not journal_file.is_file():
+            raise StateError(f"{journal_file}: the journal is gone; something other than the server removed it")
+        journal = read_journal(journal_file)
+        write_dump(folder.state(upstream.id, "after"), after)
+        write_journal(folder.state(upstream.id, "journal"), journal)
+        state[upstream.id] = ServerState(before[upstream.id], after, journal)
+    return state
+
+
+def _dump(upstream: Upstream) -> Dump | None:
+    match upstream.server, upstream.database:
+        case FixtureServer(fixture=fixture), Path() as place:
+            return dump_fixture(fixture, place)
+        case _:
+            return None
+
+
+def gather(
+    scenario: Scenario,
+    context: Context,
+    prepared: Prepared,
+    before: Mapping[str, Dump],
+    folder: TrialFolder,
+    *,
+    completed: bool,
+) -> Gathered:
+    """The evidence of a trial whose processes have all ended. Raises StateError, SpanError and ConvertError."""
+    torn: list[str] = []
+    state = read_state(prepared, before, folder)
+    trace = convert(
+        read_spans([folder.spans], torn.append),
+        run_id=context.run_id,
+        scenario_id=context.scenario_id,
+        trial=context.trial,
+        state="wire" if state else "none",
+        notes=torn,
+    )
+    write_new(folder.trace, trace_text(trace))
+    evidence = Evidence(
+        trace=trace,
+        completed=completed,
+        servers=tuple(scenario.servers),
+        initialised=initialised(trace),
+        state=state,
+        expected=scenario.expected,
+        user_message=scenario.user_message,
+    )
+    return Gathered(evidence, trace.gaps)
+
+
+def initialised(trace: Trace) -> frozenset[str]:
+    """The servers that were negotiated with through us (verdicts.md section 3)."""
+    found = [
+        event.fields.get("server_id")
+        for event in trace.events
+        if event.type == "mcp_connection_initialized" and not event.reported
+    ]
+    return frozenset(server for server in found if isinstance(server, str))

@@ -1,0 +1,158 @@
+"""`wiretrap run PATH…`: run scenarios, judge them, write a run folder and show the table.
+
+Refuses to know how a trial is run and what is judged.
+"""
+
+import os
+import secrets
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from pathlib import Path
+
+import click
+
+from harness.manifest import RunFacts, manifest
+from harness.report.junit import as_junit
+from harness.report.progress import Progress
+from harness.report.table import Style, as_table
+from harness.results import RunResult, ScenarioResult, TrialResult
+from harness.runfolder import RunFolderError, as_text, make_run_folder, replace
+from harness.runner import Runner
+from harness.selection import Selected, Selection, kind_of, load_selection
+from harness.worker import Job, Start
+from proxy.problem import ProblemError
+
+
+def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -> Selection:
+    if agent is not None and program is not None:
+        raise click.UsageError("give --agent or --command, not both")
+    if program is None:
+        return Selection(paths, agent_file=agent)
+    try:
+        words = tuple(shlex.split(program))
+    except ValueError as error:
+        raise click.UsageError(f"--command {program!r}: {error}") from error
+    if not words:
+        raise click.UsageError("--command names no program")
+    if shutil.which(words[0]) is None:
+        raise click.UsageError(f"--command: the program {words[0]!r} is not found")
+    return Selection(paths, command=words)
+
+
+def terminal_style() -> Style:
+    """Width and colour of standard output, both only on a terminal; NO_COLOR is heeded (no-color.org)."""
+    terminal = sys.stdout.isatty()
+    colour = terminal and not os.environ.get("NO_COLOR")
+    return Style(shutil.get_terminal_size().columns if terminal else None, colour)
+
+
+def run_selected(
+    selected: Selected,
+    selection: Selection,
+    *,
+    trials: int | None,
+    jobs: int,
+    out: Path,
+    keep: bool,
+) -> tuple[RunResult, Path]:
+    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
+    began = time.monotonic()
+    folder = make_run_folder(out)
+    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, selected.digests())
+    replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
+    work = [
+        Job(scenario.id, trial, kind_of(selected.agents[scenario.id]))
+        for scenario in selected.by_id.values()
+        for trial in range(1, (trials or scenario.trials) + 1)
+    ]
+    progress = Progress(len(work), sys.stderr)
+
+    def hear(result: TrialResult) -> None:
+        progress.advance(result.scenario, result.verdict.result == "pass")
+
+    start = Start(
+        parent=os.getpid(),
+        run_id=folder.name,
+        run_folder=str(folder.absolute()),
+        redact_key=secrets.token_hex(32),
+        keep=keep,
+        selection=selection,
+        digests=dict(facts.digests),
+    )
+    runner = Runner(start, work, jobs, hear)
+    results = runner.run()
+    progress.finish()
+    run = RunResult(facts.run_id, _by_scenario(selected, results), time.monotonic() - began, cancelled=runner.cancelled)
+    replace(folder / "report.json", as_text(run.as_json()))
+    replace(folder / "junit.xml", as_junit(run))
+    replace(folder / "manifest.json", as_text(manifest(facts, results, datetime.now(UTC))))
+    return run, folder
+
+
+def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[ScenarioResult, ...]:
+    return tuple(
+        ScenarioResult(
+            scenario.id,
+            scenario.title,
+            scenario.category,
+            tuple(result for result in results if result.scenario == scenario.id),
+        )
+        for scenario in selected.by_id.values()
+    )
+
+
+@click.command("run")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--agent", metavar="FILE", help="An agent file, in place of the scenarios' own agents.")
+@click.option(
+    "--command",
+    "program",
+    metavar="'PROGRAM ARG...'",
+    help="A program as the agent, run without a shell; {prompt}, {prompt_file} and {mcp_config} are filled in.",
+)
+@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials of each scenario [default: its own].")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the run folder is made.",
+)
+@click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
+def command(
+    paths: tuple[str, ...],
+    agent: str | None,
+    program: str | None,
+    trials: int | None,
+    jobs: int,
+    out: Path,
+    keep: bool,
+) -> None:
+    """Run scenarios, judge them, write a run folder, and show the table.
+
+    PATH is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes, 1 when not,
+    2 when the command or a scenario is wrong, 3 when no trial was valid, and 130 after Ctrl-C.
+    """
+    selection = _selection(tuple(paths), agent, program)
+    try:
+        selected = load_selection(selection)
+        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep)
+    except ProblemError as error:
+        for problem in error.problems:
+            click.echo(str(problem), err=True)
+        raise SystemExit(2) from error
+    except RunFolderError as error:
+        raise click.UsageError(str(error)) from error
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal that knows few characters still gets the whole table.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    click.echo(as_table(run, terminal_style()), nl=False)
+    click.echo(f"Run folder: {folder}")
+    raise SystemExit(run.exit_code)

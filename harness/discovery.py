@@ -1,0 +1,104 @@
+"""Which files under a path are scenarios, and all scenarios of a run at once.
+
+Refuses to know what is in a scenario beyond telling it from an agent file, a policy and a seed.
+"""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from harness.scenario import Scenario, ScenarioError, load_scenario
+from harness.seedfile import is_seed
+from proxy.problem import Problem
+from proxy.spans import JSON
+from proxy.yamlfile import YamlError, load_document
+
+Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed"]
+
+_FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed"}
+_SCENARIO = {"id", "title", "category", "input", "prompt", "assertions", "servers"}
+_AGENT = {"steps", "command", "transport"}
+_POLICY = {"rules", "default", "mode", "client_requests"}
+
+
+def classify(path: Path) -> Kind:
+    """What a YAML file is, by what is in it: the fields that only a scenario, an agent file or a policy has at its top.
+
+    A seed is a map of nothing but lists of maps. What is none of these, or cannot be read, is what its folder says
+    (agents, policies, seeds), else a scenario, so that a broken scenario is an error and never passed over.
+    """
+    try:
+        data: JSON = load_document(path.read_bytes(), str(path)).data
+    except (OSError, YamlError):
+        data = None
+    keys = set(data) if isinstance(data, dict) else set()
+    said = _FOLDERS.get(path.parent.name, "scenario")
+    if is_seed(data) and keys.isdisjoint(_SCENARIO | _AGENT | _POLICY) and said in ("seed", "scenario"):
+        return "seed"
+    counts: dict[Kind, int] = {
+        "scenario": len(keys & _SCENARIO),
+        "agent": len(keys & _AGENT),
+        "policy": len(keys & _POLICY),
+    }
+    best = max(counts, key=lambda kind: counts[kind])
+    return best if counts[best] else said
+
+
+def yaml_files(folder: Path) -> list[Path]:
+    """Every .yaml and .yml file under a folder, in order of path, hidden files and folders apart."""
+    found = [path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml") and path.is_file()]
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
+def find_scenarios(paths: Iterable[Path]) -> list[Path]:
+    """The scenario files that the paths name: a file is one as it is, a folder has those under it. Each comes once.
+
+    Raises ScenarioError for a path that is not there and a folder without scenarios.
+    """
+    found: dict[Path, Path] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        if path.is_dir():
+            files = [file for file in yaml_files(path) if classify(file) == "scenario"]
+            if not files:
+                problems.append(Problem(str(path), None, "", "there is no scenario in this folder"))
+        elif path.exists():
+            files = [path]
+        else:
+            problems.append(Problem(str(path), None, "", "there is no such file or folder"))
+            continue
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    if problems:
+        raise ScenarioError(problems)
+    return list(found.values())
+
+
+def load_scenarios(paths: Iterable[Path], fixtures: Collection[str] | None = None) -> tuple[Scenario, ...]:
+    """All scenarios of a run, in order. Raises ScenarioError with everything that is wrong with any of them.
+
+    Two scenarios of one id are an error, since a run folder has one folder for each.
+    """
+    scenarios: list[Scenario] = []
+    problems: list[Problem] = []
+    for path in find_scenarios(paths):
+        try:
+            scenarios.append(load_scenario(path, fixtures))
+        except ScenarioError as error:
+            problems.extend(error.problems)
+    problems.extend(repeated_ids(scenarios))
+    if problems:
+        raise ScenarioError(dict.fromkeys(problems))
+    return tuple(scenarios)
+
+
+def repeated_ids(scenarios: Iterable[Scenario]) -> list[Problem]:
+    """A problem for each scenario whose id an earlier one has."""
+    first: dict[str, Path] = {}
+    problems = []
+    for scenario in scenarios:
+        if scenario.id in first:
+            message = f"the id {scenario.id!r} is taken by {first[scenario.id]}; each scenario of a run needs its own"
+            problems.append(Problem(str(scenario.path), None, "id", message))
+        first.setdefault(scenario.id, scenario.path)
+    return problems

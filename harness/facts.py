@@ -1,0 +1,255 @@
+"""A span of ours, read for what it states: an exchange, a ruling of the policy, or another fact of a connection.
+
+Refuses to know traces. Payloads stay text here; who wants their values reads them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, get_args
+
+from harness.trace import Outcome
+from proxy import vocabulary as v
+from proxy.spans import Attribute, Span
+
+OUTCOMES: Mapping[str, Outcome] = {outcome: outcome for outcome in get_args(Outcome)}
+
+
+class ConvertError(ValueError):
+    """Spans that make no trace: which span, which attribute, and what is wrong."""
+
+
+class Moment(NamedTuple):
+    """A place in the order of all processes of a machine: monotonic ns, connection, place in the connection."""
+
+    mono: int
+    connection: str
+    seq: int
+
+
+class Origin(NamedTuple):
+    """Whose connection a fact belongs to. None where the span does not say."""
+
+    connection: str
+    server: str | None
+    trust: str | None
+    transport: str | None
+    agent: str | None
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request of either side and its answer. `end` is None when none came; times are Unix nanoseconds."""
+
+    origin: Origin
+    at: Moment
+    end: Moment | None
+    span_id: str
+    start_ns: int
+    end_ns: int
+    method: str
+    from_client: bool
+    outcome: Outcome
+    refused_by_us: bool
+    name: str | None
+    tool: str | None
+    uri: str | None
+    prompt: str | None
+    version: str | None
+    id_text: str | None
+    arguments: str | None
+    arguments_cut: bool
+    params: str | None
+    result: str | None
+    result_cut: bool
+    interim: bool = False
+    round_of: str | None = None
+    end_seq: int = 0
+    """Set while a trace is numbered: the place of the answer in it."""
+
+
+@dataclass(slots=True)
+class Ruling:
+    """A decision. `request` is the whole frame's text, dropped where nobody will ask; `parent` the request's key."""
+
+    origin: Origin
+    at: Moment
+    span_id: str
+    parent: bytes
+    start_ns: int
+    method: str | None
+    from_client: bool
+    name: str | None
+    uri: str | None
+    decision: str
+    rule: str | None
+    reason: str | None
+    enforced: bool
+    malformed: str | None
+    id_text: str | None
+    request: str | None
+    request_cut: bool
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the frame went no further."""
+        return self.enforced and self.decision == "deny"
+
+    @property
+    def plain(self) -> bool:
+        """Whether the frame has one reading and was let through: then its exchange says all of it."""
+        return self.decision == "allow" and self.malformed is None
+
+
+@dataclass(slots=True)
+class Other:
+    """Any other span of ours, by its `kind`: the attributes stay as they are."""
+
+    origin: Origin
+    at: Moment
+    span_id: str
+    kind: str
+    start_ns: int
+    end_ns: int
+    attributes: Mapping[str, Attribute]
+
+
+Fact: TypeAlias = Exchange | Ruling | Other
+
+KEPT = frozenset({"connection_opened", "connection_closed", "agent_run", "event"})
+COUNTED = frozenset({"notification", "malformed", "unmatched"})
+"""Kinds that give nothing to a trace, yet show that their connection lived."""
+_NEEDS_PARAMS = frozenset({"initialize", "server/discover"})
+_NEEDS_RESULT = frozenset(
+    {"initialize", "server/discover", "tools/list", "tools/call", "resources/read", "prompts/get"}
+)
+
+
+def span_key(trace_id: str, span_id: str) -> bytes:
+    """The identity of a span, 24 bytes."""
+    return bytes.fromhex(trace_id + span_id)
+
+
+class FactReader:
+    """Reads facts of spans, and keeps one Origin a connection."""
+
+    def __init__(self) -> None:
+        self._origins: dict[Origin, Origin] = {}
+        self._words: dict[str, str] = {}
+
+    def fact(self, span: Span) -> Fact | None:
+        """The fact that a span of ours states; None for a kind that is not known. Raises ConvertError."""
+        kind = _text(span, v.SPAN_KIND)
+        origin = Origin(
+            _text(span, v.CONNECTION) or "",
+            _text(span, v.SERVER_ID),
+            _text(span, v.SERVER_TRUST),
+            _text(span, v.TRANSPORT),
+            _text(span, v.AGENT_ID),
+        )
+        origin = self._origins.setdefault(origin, origin)
+        at = Moment(_integer(span, v.MONO), origin.connection, _integer(span, v.SEQ, 0))
+        match kind:
+            case "request":
+                return self._exchange(span, origin, at)
+            case "decision":
+                return self._ruling(span, origin, at)
+            case None:
+                raise ConvertError(f"span {span.span_id} ({span.name}) is of scope wiretrap and has no {v.SPAN_KIND}")
+            case _ if kind in KEPT:
+                return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, span.attributes)
+            case _ if kind in COUNTED:
+                return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, {})
+            case _:
+                return None
+
+    def _exchange(self, span: Span, origin: Origin, at: Moment) -> Exchange:
+        method = self._word(span, v.METHOD)
+        if method is None:
+            raise ConvertError(f"span {span.span_id} ({span.name}) is a request without {v.METHOD}")
+        outcome = OUTCOMES.get(_text(span, v.OUTCOME) or "")
+        if outcome is None:
+            raise ConvertError(f"span {span.span_id} ({span.name}): {v.OUTCOME} is none of {', '.join(OUTCOMES)}")
+        end = None
+        if v.RESULT_MONO in span.attributes:
+            end = Moment(_integer(span, v.RESULT_MONO), at.connection, _integer(span, v.RESULT_SEQ, at.seq))
+        # A tool's result and the error that stood for it are never both there.
+        result = _text(span, v.TOOL_RESULT) or _text(span, v.RESULT)
+        if method not in _NEEDS_RESULT:
+            result = None
+        return Exchange(
+            origin=origin,
+            at=at,
+            end=end,
+            span_id=span.span_id,
+            start_ns=span.start_ns,
+            end_ns=span.end_ns,
+            method=method,
+            from_client=_from_client(span),
+            outcome=outcome,
+            refused_by_us=span.attributes.get(v.REFUSED_BY_US) is True,
+            name=self._word(span, v.TOOL_CANONICAL),
+            tool=self._word(span, v.TOOL_NAME),
+            uri=self._word(span, v.RESOURCE_URI),
+            prompt=self._word(span, v.PROMPT_NAME),
+            version=self._word(span, v.PROTOCOL_VERSION),
+            id_text=_text(span, v.ID_TEXT),
+            arguments=_text(span, v.TOOL_ARGUMENTS),
+            arguments_cut=span.attributes.get(v.payload_truncated("arguments")) is True,
+            params=_text(span, v.PARAMS) if method in _NEEDS_PARAMS else None,
+            result=result,
+            result_cut=span.attributes.get(v.payload_truncated("result")) is True,
+            interim=span.attributes.get(v.INTERIM) is True,
+            round_of=_text(span, v.ROUND_OF),
+        )
+
+    def _ruling(self, span: Span, origin: Origin, at: Moment) -> Ruling:
+        decision = self._word(span, v.DECISION)
+        if decision is None:
+            raise ConvertError(f"span {span.span_id} ({span.name}) is a decision without {v.DECISION}")
+        return Ruling(
+            origin=origin,
+            at=at,
+            span_id=span.span_id,
+            parent=span_key(span.trace_id, span.parent_id),
+            start_ns=span.start_ns,
+            method=self._word(span, v.METHOD),
+            from_client=_from_client(span),
+            name=self._word(span, v.TOOL_CANONICAL),
+            uri=self._word(span, v.RESOURCE_URI),
+            decision=decision,
+            rule=self._word(span, v.DECISION_RULE),
+            reason=self._word(span, v.DECISION_REASON),
+            enforced=span.attributes.get(v.DECISION_ENFORCED) is True,
+            malformed=self._word(span, v.MALFORMED),
+            id_text=_text(span, v.ID_TEXT),
+            request=_text(span, v.REQUEST),
+            request_cut=span.attributes.get(v.payload_truncated("request")) is True,
+        )
+
+    def _word(self, span: Span, key: str) -> str | None:
+        """A text that many spans share, as one copy of it."""
+        text = _text(span, key)
+        if text is None or len(text) > 200:
+            return text
+        if len(self._words) > 10_000:
+            self._words.clear()
+        return self._words.setdefault(text, text)
+
+
+def _from_client(span: Span) -> bool:
+    return span.attributes.get(v.DIRECTION) != "server_to_client"
+
+
+def _text(span: Span, key: str) -> str | None:
+    value = span.attributes.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    raise ConvertError(f"span {span.span_id} ({span.name}): {key} is {value!r}, and text is expected")
+
+
+def _integer(span: Span, key: str, default: int | None = None) -> int:
+    value = span.attributes.get(key, default)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    said = "absent" if value is None else repr(value)
+    raise ConvertError(f"span {span.span_id} ({span.name}): {key} is {said}, and an integer is expected")

@@ -1,0 +1,89 @@
+"""The verdict of one trial: what its assertions find, what its status makes of that, and whether any of it may pass.
+
+Refuses to know the assertions one by one, and how the trial was run. The rules are verdicts.md sections 2 and 3.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from harness.assertions.assertion import Assertion
+from harness.evidence import Evidence
+from harness.explain import explain
+from harness.outcomes import listed
+from harness.verdict import Finding, Result, Status, Verdict
+
+_ORDER: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
+
+
+def worst(results: Iterable[Result]) -> Result:
+    """The worst of the results: error, fail, not_run, pass. Of none it is not_run."""
+    return min(results, key=_ORDER.index, default="not_run")
+
+
+def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -> Verdict:
+    """The verdict of a trial that ended in `status`, with a finding for each assertion, in order.
+
+    Where there is state a last finding, `state_unexplained`, says whether recorded calls explain all that changed.
+    A trial that timed out, crashed or passed a limit fails; one that infrastructure, harness or a person ended is an
+    error; else it is the worst finding. All passing is not_run when no pass rests on calls, or on calls seen by us.
+    """
+    if status != "completed":
+        evidence = replace(evidence, completed=False)
+    findings = tuple(_find(assertion, evidence) for assertion in assertions)
+    unexplained = state_unexplained(evidence)
+    shown = findings if unexplained is None else (*findings, unexplained)
+    match status:
+        case "infra_error" | "harness_error" | "cancelled":
+            return Verdict("error", status, f"the trial ended as {status}", shown)
+        case "agent_timeout" | "agent_crash" | "limit":
+            return Verdict("fail", status, f"the trial ended as {status}", shown)
+        case "completed":
+            pass
+    result = worst(finding.result for finding in shown)
+    if not assertions and result not in ("error", "fail"):
+        return Verdict("not_run", status, "the scenario has no assertion", shown)
+    if result != "pass":
+        return Verdict(result, status, _reason(result, shown), shown)
+    lacking = _lacks_calls(assertions, findings, evidence)
+    if lacking is not None:
+        return Verdict("not_run", status, lacking, shown)
+    return Verdict("pass", status, f"{len(shown)} of {len(shown)} findings pass", shown)
+
+
+def state_unexplained(evidence: Evidence) -> Finding | None:
+    """Whether recorded calls explain each change of each server's state; None where there is no state."""
+    if not evidence.state:
+        return None
+    try:
+        told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in sorted(evidence.state)]
+    except Exception as error:
+        return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
+    problems = [problem for explanation in told for problem in explanation.problems]
+    if problems:
+        return Finding("state_unexplained", "fail", listed(problems), "state")
+    return Finding("state_unexplained", "pass", "recorded calls explain every change of state", "state")
+
+
+def _find(assertion: Assertion, evidence: Evidence) -> Finding:
+    # A fault of ours is this finding's error: no assertion may take the others, or the verdict, with it.
+    try:
+        return assertion.judge(evidence)
+    except Exception as error:
+        return Finding(assertion.name, "error", f"{assertion.type} raised {type(error).__name__}: {error}")
+
+
+def _reason(result: Result, findings: Sequence[Finding]) -> str:
+    first, *others = [f"{finding.id}: {finding.reason}" for finding in findings if finding.result == result]
+    return first + (f" (and {len(others)} more findings {result})" if others else "")
+
+
+def _lacks_calls(assertions: Sequence[Assertion], findings: Sequence[Finding], evidence: Evidence) -> str | None:
+    """Why passing findings do not make a pass: none of them rests on calls, or on calls that crossed our wire."""
+    on_calls = [
+        finding for assertion, finding in zip(assertions, findings, strict=True) if "tool_calls" in assertion.needs
+    ]
+    if not on_calls:
+        return "no passing assertion rests on calls, and state or the agent's own word alone passes nothing"
+    if not evidence.recorded and all(finding.rests != "wire" for finding in on_calls):
+        return "every pass rests on what the target reports, and nothing of it crossed the wire"
+    return None

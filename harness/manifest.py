@@ -1,0 +1,111 @@
+"""What a run was made of: versions, digests, the platform, where each result is from, and whether the record is whole.
+
+Refuses to know what the results say.
+"""
+
+import hashlib
+import json
+import platform
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.results import TrialResult
+from harness.scenario import FixtureServer, Scenario
+from harness.selection import Selected, kind_of
+from proxy.spans import JSON
+
+PACKAGES = ("wiretrap", "mcp", "pydantic", "jsonschema", "PyYAML", "click")
+"""Distributions whose version may change a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is known when a run begins."""
+
+    run_id: str
+    started_at: datetime
+    trials: int | None
+    jobs: int
+    selected: Selected
+    digests: Mapping[str, str]
+
+
+def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
+    """The manifest as JSON. `ended_at` is None while the run is under way, and the results are those so far."""
+    incomplete: list[JSON] = [
+        {"scenario": result.scenario, "trial": result.trial, "gaps": list(result.gaps)}
+        for result in results
+        if result.gaps
+    ]
+    return {
+        "schema_version": 1,
+        "run_id": facts.run_id,
+        "started_at": _moment(facts.started_at),
+        "ended_at": None if ended_at is None else _moment(ended_at),
+        "versions": {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **_versions()},
+        "platform": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "python": sys.implementation.name,
+        },
+        "options": {"trials": facts.trials, "jobs": facts.jobs},
+        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it.
+        "random_seed": None,
+        "scenarios": {
+            scenario_id: _scenario(scenario, facts) for scenario_id, scenario in facts.selected.by_id.items()
+        },
+        "results": [
+            {"scenario": result.scenario, "trial": result.trial, "kind": result.kind, "model": result.model}
+            for result in results
+        ],
+        "record": {"complete": not incomplete, "incomplete": incomplete},
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _versions() -> dict[str, JSON]:
+    return {package.lower(): version(package) for package in PACKAGES}
+
+
+def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
+    def digest(path: object) -> JSON:
+        return facts.digests.get(str(path))
+
+    policy = scenario.policy_map
+    agent = facts.selected.agents[scenario.id]
+    files: dict[str, JSON] = {str(path): digest(path) for path in facts.selected.files(scenario.id)}
+    seeds: dict[str, JSON] = {
+        server_id: digest(server.seed)
+        for server_id, server in scenario.servers.items()
+        if isinstance(server, FixtureServer) and server.seed is not None
+    }
+    return {
+        "path": str(scenario.path),
+        "sha256": digest(scenario.path),
+        "files": files,
+        "seeds": seeds,
+        "policy_sha256": None if policy is None else _digest(dict(policy)),
+        "agent": {"kind": kind_of(agent), "sha256": _agent_digest(agent, facts)},
+    }
+
+
+def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
+    match agent:
+        case CommandAgent(command=command, path=None):
+            return _digest(list(command))
+        case ScriptedAgent(path=path) | CommandAgent(path=path):
+            return facts.digests.get(str(path))
+
+
+def _digest(value: JSON) -> str:
+    """SHA-256 of a value as JSON with sorted keys; a command may hold a secret, so it stands nowhere itself."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

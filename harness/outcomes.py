@@ -1,0 +1,79 @@
+"""How far a call came: attempted, blocked, executed, ok; and the words for it.
+
+Refuses to know what the call was for.
+"""
+
+import json
+
+from harness.trace import ToolCall
+from proxy.spans import JSON
+
+CUT = 80
+"""Characters of a value that a reason shows."""
+
+
+def is_blocked(call: ToolCall) -> bool:
+    """Whether policy kept the call from its server."""
+    if call.outcome is None:
+        return call.decision == "deny" and call.decision_enforced is not False
+    return call.outcome == "denied"
+
+
+def is_executed(call: ToolCall) -> bool:
+    """Whether the call was forwarded and not answered by a protocol error.
+
+    A call without an outcome, from a trace that does not say, counts as executed unless a decision blocked it.
+    """
+    return not is_blocked(call) and call.outcome != "protocol_error"
+
+
+def is_ok(call: ToolCall) -> bool:
+    """Whether the call did what it was for: outcome ok, or no outcome with neither decision nor error against it."""
+    if call.outcome is None:
+        return not is_blocked(call) and call.is_error is not True
+    return call.outcome == "ok" and call.is_error is not True
+
+
+def outcome_words(call: ToolCall) -> str:
+    """How the call ended, in words that follow "was"."""
+    if is_blocked(call):
+        return "attempted and blocked"
+    match call.outcome:
+        case "ok":
+            return "executed"
+        case "tool_error":
+            return "executed and answered by a tool error"
+        case "protocol_error":
+            return "attempted and answered by a protocol error"
+        case "unanswered":
+            return "forwarded and never answered"
+        case "cancelled":
+            return "forwarded and cancelled"
+        case _:
+            return "made, by a record that does not say how it ended" + (" but for an error" if call.is_error else "")
+
+
+def describe(call: ToolCall) -> str:
+    """The call in a reason: its name, its arguments cut short, and its place in the trace."""
+    name = call.name or call.mcp_tool_name or next(iter(call.names), None) or "a call without a name"
+    if call.arguments_truncated:
+        arguments = " (arguments cut in the record)"
+    else:
+        arguments = "" if call.arguments is None else f" {show(call.arguments)}"
+    return f"{name}{arguments} (seq {call.seq})"
+
+
+def show(value: JSON) -> str:
+    """A value as JSON on one line, cut short."""
+    try:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+    except (RecursionError, ValueError):
+        # Nested or long past what Python writes.
+        return "…"
+    return text if len(text) <= CUT else text[: CUT - 1] + "…"
+
+
+def listed(items: list[str], limit: int = 3) -> str:
+    """The first few items, and how many more there are."""
+    more = f" and {len(items) - limit} more" if len(items) > limit else ""
+    return "; ".join(items[:limit]) + more

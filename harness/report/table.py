@@ -1,0 +1,111 @@
+"""A run as text for a person: each scenario's verdict, why it is not a pass, and rates with their counts.
+
+Refuses to know terminals: width and colour are given.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from textwrap import wrap
+
+from harness.report.visible import visible
+from harness.results import Rate, RunResult, ScenarioResult, TrialResult
+from harness.verdict import Finding, Result, Verdict
+
+_COLOURS: dict[Result, str] = {"pass": "32", "fail": "31", "not_run": "33", "error": "35"}
+_WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}
+MIN_WIDTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """`width` in columns, None for lines as long as they are; `colour` with ANSI sequences."""
+
+    width: int | None = None
+    colour: bool = False
+
+    def paint(self, result: Result, text: str) -> str:
+        """The text in the colour of a verdict."""
+        return f"\x1b[{_COLOURS[result]}m{text}\x1b[0m" if self.colour else text
+
+    def fold(self, text: str, indent: str, hanging: str) -> Iterator[str]:
+        """The text on as many lines as the width makes of it."""
+        if self.width is None:
+            yield indent + text
+        else:
+            width = max(MIN_WIDTH, self.width)
+            yield from wrap(text, width, initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False) or [
+                indent
+            ]
+
+
+def rate_text(rate: Rate) -> str:
+    """`3/4 (75 %)`, or `0/0` of nothing."""
+    share = rate.share
+    return f"{rate.passed}/{rate.trials}" + ("" if share is None else f" ({share * 100:.0f} %)")
+
+
+def as_table(run: RunResult, style: Style) -> str:
+    """The whole report, ending in a newline."""
+    return "\n".join(_lines(run, style)) + "\n"
+
+
+def _lines(run: RunResult, style: Style) -> Iterator[str]:
+    names = [visible(scenario.id) for scenario in run.scenarios]
+    wide = max([len("scenario"), *map(len, names)])
+    yield f"{'scenario':<{wide}}  {'verdict':<7}  {'passed':<12}  of valid"
+    for name, scenario in zip(names, run.scenarios, strict=True):
+        word = style.paint(scenario.result, f"{_WORDS[scenario.result]:<7}")
+        rates = f"{rate_text(scenario.over_all):<12}  {rate_text(scenario.over_valid)}"
+        yield f"{name:<{wide}}  {word}  {rates}"
+        yield from _explain(scenario, style)
+    trials = run.trials
+    valid = [trial for trial in trials if trial.valid]
+    passed = sum(trial.verdict.result == "pass" for trial in trials)
+    yield ""
+    yield (
+        f"{len(run.scenarios)} {_plural('scenario', len(run.scenarios))}, {len(trials)} "
+        f"{_plural('trial', len(trials))} in {run.seconds:.1f} s: {rate_text(Rate(passed, len(trials)))} passed; "
+        f"of {len(valid)} valid {rate_text(Rate(sum(trial.verdict.result == 'pass' for trial in valid), len(valid)))}"
+    )
+    if run.cancelled:
+        yield "The run was cancelled before its end."
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _explain(scenario: ScenarioResult, style: Style) -> Iterator[str]:
+    many = len(scenario.trials) > 1
+    for alike, group in groupby(scenario.trials, key=_told):
+        trials = list(group)
+        if alike.result != "pass":
+            names = ", ".join(str(trial.trial) for trial in trials)
+            yield from _explain_trials(f"{_plural('trial', len(trials))} {names}", alike, style, many=many)
+    for trial in scenario.trials:
+        for gap in trial.gaps:
+            yield from style.fold(f"trial {trial.trial}: record not complete: {visible(gap)}", "  ", "    ")
+        if trial.kept is not None:
+            yield from style.fold(f"trial {trial.trial}: kept in {visible(trial.kept)}", "  ", "    ")
+
+
+def _told(trial: TrialResult) -> Verdict:
+    return trial.verdict
+
+
+def _explain_trials(which: str, verdict: Verdict, style: Style, *, many: bool) -> Iterator[str]:
+    telling = [finding for finding in verdict.findings if finding.result != "pass"]
+    # Where the agent came to its own end, the findings are the whole reason.
+    alone = verdict.status != "completed" or not telling
+    if many or alone:
+        word = style.paint(verdict.result, _WORDS[verdict.result].lower())
+        reason = f": {visible(verdict.reason)}" if alone else ""
+        yield from style.fold(f"{which}: {word} ({verdict.status}){reason}", "  ", "    ")
+    for finding in telling:
+        yield from style.fold(_finding_text(finding, style), "    ", "      ")
+
+
+def _finding_text(finding: Finding, style: Style) -> str:
+    word = style.paint(finding.result, _WORDS[finding.result].lower())
+    return f"{word} {visible(finding.id)}: {visible(finding.reason)}"

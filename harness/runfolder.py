@@ -1,0 +1,124 @@
+"""Where a run's files lie, and how they are written: folders 0700, files 0600, a document whole or not at all.
+
+Refuses to know what stands in them.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from proxy.spans import JSON
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+RESERVED = frozenset({".", "..", "manifest.json", "report.json", "junit.xml"})
+"""Names in a run folder that are no scenario's."""
+
+
+class RunFolderError(ValueError):
+    """A folder that cannot be made or a name that cannot be used in one."""
+
+
+def new_run_id(now: datetime | None = None) -> str:
+    """UTC time and four random hex digits, as `20261130T114352Z-9f3c`."""
+    return f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def make_folder(path: Path) -> Path:
+    """Make a private folder; what lies above it is made too, with the modes that the system gives."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=FOLDER_MODE)
+    path.chmod(FOLDER_MODE)
+    return path
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
+
+
+def write_new(path: Path, text: str) -> Path:
+    """Write a new private file in UTF-8; lone surrogates become the bytes that they stand for."""
+    with open(path, "x", encoding="utf-8", errors="surrogateescape", newline="", opener=_private) as file:
+        file.write(text)
+    return path
+
+
+def replace(path: Path, text: str) -> Path:
+    """Write a private file so that a reader sees the old one or the new one, never a part."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    write_new(draft, text)
+    draft.replace(path)
+    return path
+
+
+def as_text(document: JSON) -> str:
+    """A JSON document for people and programs; characters beyond ASCII are escaped, since some may be no characters."""
+    return json.dumps(document, indent=2) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFolder:
+    """The files of one trial."""
+
+    path: Path
+
+    @property
+    def spans(self) -> Path:
+        """The folder of the span files, the record."""
+        return self.path / "spans"
+
+    @property
+    def trace(self) -> Path:
+        """The trace made of the spans."""
+        return self.path / "trace.json"
+
+    @property
+    def verdict(self) -> Path:
+        """The trial's verdict and findings."""
+        return self.path / "verdict.json"
+
+    @property
+    def output(self) -> Path:
+        """All of the agent's standard output."""
+        return self.path / "agent.out"
+
+    @property
+    def errors(self) -> Path:
+        """All of the agent's standard error, or what the servers said under a scripted agent."""
+        return self.path / "agent.err"
+
+    def state(self, server: str, moment: str) -> Path:
+        """The dump of a server's database; `moment` is before, after or journal."""
+        return self.path / "state" / f"{server}.{moment}.jsonl"
+
+
+def make_trial_folder(run: Path, scenario: str, trial: int) -> TrialFolder:
+    """Make `<scenario>/<trial>` with its folders and empty agent files. Raises FileExistsError where it is there."""
+    above = run / scenario
+    if not above.is_dir():
+        make_folder(above)
+    folder = TrialFolder(make_folder(above / str(trial)))
+    make_folder(folder.spans)
+    make_folder(folder.path / "state")
+    write_new(folder.output, "")
+    write_new(folder.errors, "")
+    return folder
+
+
+def make_run_folder(out: Path, run_id: Callable[[], str] = new_run_id) -> Path:
+    """Make a new run folder below `out`; its name is the run id. Raises RunFolderError."""
+    try:
+        while True:
+            try:
+                return make_folder(out / run_id())
+            except FileExistsError:
+                if not out.is_dir():
+                    raise
+    except OSError as error:
+        raise RunFolderError(
+            f"cannot make a run folder in {out}: {error.strerror}; choose another with --out"
+        ) from error

@@ -1,0 +1,297 @@
+"""Scenarios: a task with its servers, policy, agent and assertions, joined from its files (verdicts.md section 1).
+
+Refuses to know how a trial is run and how an assertion judges.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps
+from harness.agentmark import as_scenario, is_task
+from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
+from harness.intake import Intake, open_document
+from harness.scenariochecks import check_fields, check_servers
+from harness.scenariofile import (
+    AgentEntry,
+    Category,
+    FactEntry,
+    PolicyFileEntry,
+    ScenarioEntry,
+    ServerEntry,
+    Severity,
+    Trust,
+)
+from harness.seedfile import read_seed
+from proxy.glob import glob_server
+from proxy.policy import Policy, PolicyError, check_server_id, parse_policy
+from proxy.problem import Path as FieldPath
+from proxy.problem import Problem, ProblemError, describe, field_name
+from proxy.spans import JSON
+from proxy.yamlfile import Document
+
+
+class ScenarioError(ProblemError):
+    """Scenarios that cannot be used; `problems` has everything that is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureServer:
+    """A fixture of ours by its name. `rows` are those of the file `seed`, by table; without one it has its own seed."""
+
+    fixture: str
+    seed: Path | None = None
+    rows: Mapping[str, JSON] | None = None
+    trust: Trust = "third_party"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandServer:
+    """A server that a command starts; `env` is put over our environment."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    trust: Trust = "third_party"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlServer:
+    """A server that runs elsewhere."""
+
+    url: str
+    trust: Trust = "third_party"
+
+
+Server: TypeAlias = FixtureServer | CommandServer | UrlServer
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a trial is ended; None is no limit."""
+
+    seconds: float = 60
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One scenario. `path` is its file, `files` are all that it is made of, itself first.
+
+    `input` is the whole open map and `user_message` its task. `policy` is what was written, `policy_map` its map;
+    what a server's proxy gets is `policy_for`. `severity` is None for some of category task.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    id: str
+    title: str
+    category: Category
+    severity: Severity | None
+    labels: Mapping[str, str]
+    target: Mapping[str, JSON]
+    input: Mapping[str, JSON]
+    user_message: str
+    servers: Mapping[str, Server]
+    policy: Policy | None
+    policy_map: Mapping[str, JSON] | None
+    agent: Agent | None
+    trials: int
+    limits: Limits
+    facts: tuple[FactEntry, ...]
+    expected: Mapping[str, JSON]
+    assertions: tuple[Assertion, ...]
+    reference: tuple[Step, ...]
+
+    def policy_for(self, server: str) -> dict[str, JSON] | None:
+        """The map of the policy that the proxy in front of `server` gets, None where there is nothing to enforce.
+
+        A server that is untrusted or third_party may not ask the client for anything unless the policy says so
+        (design.md section 4).
+        """
+        said = dict(self.policy_map) if self.policy_map is not None else None
+        if self.servers[server].trust not in ("untrusted", "third_party"):
+            return said
+        asked: dict[str, JSON] = {"sampling": "deny", "elicitation": "deny", "roots": "deny"}
+        written = (said or {}).get("client_requests")
+        return {**(said or {}), "client_requests": {**asked, **(written if isinstance(written, dict) else {})}}
+
+
+class _Reading:
+    """One scenario being read, with the files that it names."""
+
+    def __init__(self, path: Path, document: Document, fixtures: Collection[str] | None) -> None:
+        self.path, self.fixtures = path, fixtures
+        self.intake = Intake(document)
+        self.elsewhere: list[Problem] = []
+        self.files = [path]
+        # Server ids: `known` is None without `servers`, `callable` where nobody can tell, since `servers` is broken.
+        self.known: tuple[str, ...] | None = None
+        self.callable: tuple[str, ...] | None = ()
+
+    def problems(self) -> list[Problem]:
+        return sorted(self.intake.problems, key=lambda problem: problem.line or 0) + self.elsewhere
+
+    def scenario(self) -> Scenario | None:
+        data = self.intake.document.data
+        if is_task(data) and isinstance(data, dict):
+            data = as_scenario(self.intake, data)
+            if data is None:
+                return None
+        entry = self.intake.read(ScenarioEntry, data, ())
+        if not isinstance(data, dict):
+            return None
+        servers = self.servers(data["servers"]) if "servers" in data else {}
+        policy, policy_map = self.policy(data["policy"]) if "policy" in data else (None, None)
+        agent = self.agent(data["agent"]) if "agent" in data else None
+        assertions = self.assertions(data.get("assertions"))
+        steps = data.get("reference", [])
+        reference = read_steps(self.intake, steps, ("reference",), self.callable) if isinstance(steps, list) else ()
+        if self.known is not None:
+            check_servers(self.intake, entry, assertions, self.known)
+        if entry is None:
+            return None
+        check_fields(self.intake, entry, {assertion.type for assertion in assertions.values()})
+        expected, target = data.get("expected", {}), data.get("target", {})
+        return Scenario(
+            self.path,
+            tuple(dict.fromkeys(self.files)),
+            entry.id,
+            entry.title,
+            entry.category,
+            entry.severity,
+            entry.labels,
+            target if isinstance(target, dict) else {},
+            given if isinstance(given := data.get("input"), dict) else {},
+            entry.input.user_message,
+            servers,
+            policy,
+            policy_map,
+            agent,
+            entry.trials,
+            Limits(entry.limits.seconds, entry.limits.tool_calls, entry.limits.tokens, entry.limits.cost),
+            tuple(entry.facts),
+            expected if isinstance(expected, dict) else {},
+            tuple(assertions.values()),
+            reference,
+        )
+
+    def file(self, name: str, path: FieldPath) -> Path | None:
+        """The file that the field at `path` names, relative to the scenario's folder; None (and noted) when missing."""
+        file = self.path.parent / name
+        try:
+            there = file.is_file()
+        except OSError as error:
+            self.intake.wrong(path, f"{describe(name)} is no path: {error.strerror}")
+            return None
+        if not there:
+            self.intake.wrong(path, f"there is no file {file}; paths are relative to the scenario's folder")
+            return None
+        self.files.append(file)
+        return file
+
+    def servers(self, data: JSON) -> dict[str, Server]:
+        if not isinstance(data, dict):
+            self.intake.wrong(("servers",), f"expected a map from server ids to servers, not {describe(data)}")
+            self.callable = None
+            return {}
+        self.known = self.callable = tuple(data)
+        servers: dict[str, Server] = {}
+        for name, item in data.items():
+            path: FieldPath = ("servers", name)
+            if (problem := check_server_id(name)) is not None or not name.strip("."):
+                self.intake.wrong(path, problem or "a server id may not be dots alone")
+            entry = self.intake.read(ServerEntry, item, path)
+            server = None if entry is None else self.server(entry, path)
+            if server is not None:
+                servers[name] = server
+        return servers
+
+    def server(self, entry: ServerEntry, path: FieldPath) -> Server | None:
+        if (entry.fixture is not None) + (entry.command is not None) + (entry.url is not None) != 1:
+            self.intake.wrong(path, "a server has exactly one of fixture, command and url")
+            return None
+        for name, value, owner in (("seed", entry.seed, entry.fixture), ("env", entry.env, entry.command)):
+            if value is not None and owner is None:
+                wanted = "a fixture" if name == "seed" else "a command"
+                self.intake.wrong((*path, name), f"only {wanted} has {name}")
+        if entry.command is not None:
+            return CommandServer(tuple(entry.command), entry.env or {}, entry.trust)
+        if entry.url is not None:
+            return UrlServer(entry.url, entry.trust)
+        fixture = entry.fixture or ""
+        if self.fixtures is not None and fixture not in self.fixtures:
+            there = ", ".join(sorted(self.fixtures))
+            self.intake.wrong((*path, "fixture"), f"there is no fixture {fixture!r}; there are {there}")
+        if entry.seed is None:
+            return FixtureServer(fixture, trust=entry.trust)
+        seed = self.file(entry.seed, (*path, "seed"))
+        rows = None if seed is None else read_seed(seed, self.elsewhere)
+        return FixtureServer(fixture, seed, rows, entry.trust)
+
+    def policy(self, data: JSON) -> tuple[Policy | None, dict[str, JSON] | None]:
+        document, prefix = self.intake.document, ("policy",)
+        where: FieldPath = prefix
+        if isinstance(data, dict) and "file" in data:
+            entry = self.intake.read(PolicyFileEntry, data, prefix)
+            file = None if entry is None else self.file(entry.file, ("policy", "file"))
+            found = None if file is None else open_document(file, self.elsewhere)
+            if found is None:
+                return None, None
+            document, data, where = found, found.data, ()
+        try:
+            policy = parse_policy(data, document.name, document.line, where)
+        except PolicyError as error:
+            (self.intake.problems if where else self.elsewhere).extend(error.problems)
+            return None, None
+        for place, rule in enumerate(policy.rules):
+            server = glob_server(rule.glob)
+            if server is not None and self.known is not None and server not in self.known:
+                path = (*where, "rules", place, rule.action)
+                message = f"the scenario has no server {server!r}; its servers are: {', '.join(self.known)}"
+                problem = Problem(document.name, document.line(path), field_name(path), message)
+                (self.intake.problems if where else self.elsewhere).append(problem)
+        return policy, data if isinstance(data, dict) else None
+
+    def agent(self, data: JSON) -> Agent | None:
+        entry = self.intake.read(AgentEntry, data, ("agent",))
+        if entry is None:
+            return None
+        if (entry.scripted is None) == (entry.command is None):
+            self.intake.wrong(("agent",), "an agent has exactly one of scripted and command")
+            return None
+        if entry.command is not None:
+            return CommandAgent(tuple(entry.command))
+        file = self.file(entry.scripted or "", ("agent", "scripted"))
+        agent = None if file is None else read_agent(file, self.callable, self.elsewhere)
+        if isinstance(agent, CommandAgent):
+            self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
+        return agent if isinstance(agent, ScriptedAgent) else None
+
+    def assertions(self, data: JSON) -> dict[int, Assertion]:
+        assertions: dict[int, Assertion] = {}
+        for place, item in enumerate(data if isinstance(data, list) else []):
+            try:
+                assertions[place] = parse_assertion(item)
+            except AssertionSpecError as error:
+                for path, message in error.problems:
+                    self.intake.wrong(("assertions", place, *path), message)
+        return assertions
+
+
+def load_scenario(path: Path, fixtures: Collection[str] | None = None) -> Scenario:
+    """The scenario of a file, with the files that it names. Raises ScenarioError with everything that is wrong.
+
+    `fixtures` are the names that `fixture:` may have, None where they are not known.
+    """
+    problems: list[Problem] = []
+    document = open_document(path, problems)
+    if document is None:
+        raise ScenarioError(problems)
+    reading = _Reading(path, document, fixtures)
+    scenario = reading.scenario()
+    if scenario is None or reading.problems():
+        raise ScenarioError(reading.problems())
+    return scenario

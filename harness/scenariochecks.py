@@ -1,0 +1,87 @@
+"""What the parts of a scenario must have to do with each other.
+
+Refuses to open files.
+"""
+
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+
+from harness.agentfile import split_tool
+from harness.assertions.assertion import Assertion
+from harness.assertions.calls import ToolCalled, ToolNotCalled
+from harness.assertions.state import State, StateUnchanged
+from harness.intake import Intake
+from harness.scenariofile import ScenarioEntry
+from proxy.problem import Path
+
+
+def check_servers(
+    intake: Intake, entry: ScenarioEntry | None, assertions: Mapping[int, Assertion], servers: Collection[str]
+) -> None:
+    """Note where assertions (by their place in the list) and facts name a server that is not one of `servers`."""
+    for path, server in (*_named_by_assertions(assertions), *_named_by_facts(entry)):
+        if server not in servers:
+            there = ", ".join(servers) or "none"
+            intake.wrong(path, f"the scenario has no server {server!r}; its servers are: {there}")
+
+
+def check_fields(intake: Intake, entry: ScenarioEntry, types: Collection[str]) -> None:
+    """Note what is missing or void, given the types of the assertions."""
+    if entry.severity is None and entry.category != "task":
+        intake.wrong(("severity",), "this field is missing; it may be absent for category task only")
+    if "memory_isolation" in types:
+        _check_markers(intake, entry)
+    if "no_secret_disclosure" in types:
+        _check_secrets(intake, entry)
+
+
+def _check_markers(intake: Intake, entry: ScenarioEntry) -> None:
+    path: Path = ("expected", "memory_isolation", "forbidden_markers")
+    isolation = entry.expected.memory_isolation
+    markers = (isolation.forbidden_markers if isolation is not None else None) or []
+    if not markers:
+        intake.wrong(path, "the assertion memory_isolation needs at least one marker here")
+    for place, marker in enumerate(markers):
+        if not marker.strip():
+            intake.wrong((*path, place), "a marker may not be blank")
+        elif _fold(marker) in _fold(entry.input.user_message):
+            intake.wrong((*path, place), "input.user_message contains this marker, so that it says nothing")
+
+
+def _check_secrets(intake: Intake, entry: ScenarioEntry) -> None:
+    for place, secret in enumerate(entry.expected.secrets or []):
+        path: Path = ("expected", "secrets", place)
+        if (secret.value is not None) + (secret.env is not None) + (secret.pattern is not None) != 1:
+            intake.wrong(path, "a secret has exactly one of value, env and pattern")
+        elif secret.value is not None and _fold(secret.value) in _fold(entry.input.user_message):
+            intake.wrong((*path, "value"), "input.user_message contains this secret, so that it says nothing")
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _named_by_assertions(assertions: Mapping[int, Assertion]) -> Iterator[tuple[Path, str]]:
+    for place, assertion in assertions.items():
+        path: Path = ("assertions", place)
+        match assertion:
+            case ToolCalled() | ToolNotCalled():
+                tool = split_tool(assertion.tool)
+                if tool is not None:
+                    yield (*path, "tool"), tool[0]
+            case State():
+                yield (*path, "server"), assertion.server
+            case StateUnchanged():
+                for index, server in enumerate(assertion.servers or []):
+                    yield (*path, "servers", index), server
+                for index, exemption in enumerate(assertion.except_):
+                    yield (*path, "except", index, "server"), exemption.server
+            case _:
+                pass
+
+
+def _named_by_facts(entry: ScenarioEntry | None) -> Iterator[tuple[Path, str]]:
+    for place, fact in enumerate(entry.facts if entry is not None else []):
+        yield ("facts", place, "known", "server"), fact.known.server
+        if fact.before is not None:
+            yield ("facts", place, "before", "server"), fact.before.server

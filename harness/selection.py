@@ -1,0 +1,127 @@
+"""Which scenarios a run has, and which agent each of them gets. Everything that is wrong is found before anything runs.
+
+Refuses to know how a trial is run.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent, load_agent
+from harness.discovery import load_scenarios
+from harness.results import Kind
+from harness.runfolder import RESERVED
+from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
+from harness.targets.fixtures import NAMES, FixtureError, init_fixture
+from proxy.problem import Problem, ProblemError
+
+
+class SelectionError(ProblemError):
+    """Scenarios or an agent that cannot be run; `problems` has everything that is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a person asked for: files and folders, and at most one of an agent file and a command."""
+
+    paths: tuple[str, ...]
+    agent_file: str | None = None
+    command: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The scenarios by id, in order of their paths, and the agent of each."""
+
+    by_id: Mapping[str, Scenario]
+    agents: Mapping[str, Agent]
+
+    def files(self, scenario_id: str) -> tuple[Path, ...]:
+        """All files that a scenario and its agent are made of, the scenario's own first."""
+        agent = self.agents[scenario_id].path
+        files = self.by_id[scenario_id].files
+        return files if agent is None or agent in files else (*files, agent)
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 in hex of every file, by its path."""
+        files = dict.fromkeys(path for scenario_id in self.by_id for path in self.files(scenario_id))
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def kind_of(agent: Agent) -> Kind:
+    """Whether the agent's results are scripted or real."""
+    match agent:
+        case ScriptedAgent():
+            return "scripted"
+        case CommandAgent():
+            return "real"
+
+
+def load_selection(selection: Selection) -> Selected:
+    """Load everything. Raises a ProblemError with all that is wrong."""
+    scenarios = load_scenarios([Path(path) for path in selection.paths], NAMES)
+    problems: list[Problem] = []
+    agents: dict[str, Agent] = {}
+    for scenario in scenarios:
+        agent = _agent(scenario, selection, problems)
+        problems += _check_folder(scenario)
+        if agent is not None:
+            problems += _check_servers(scenario, agent)
+            agents[scenario.id] = agent
+    if problems:
+        # An agent file is read once for each scenario, and may be wrong for all of them.
+        raise SelectionError(dict.fromkeys(problems))
+    return Selected({scenario.id: scenario for scenario in scenarios}, agents)
+
+
+def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) -> Agent | None:
+    if selection.command is not None:
+        return CommandAgent(selection.command)
+    if selection.agent_file is not None:
+        try:
+            return load_agent(Path(selection.agent_file), scenario.servers)
+        except ProblemError as error:
+            problems += error.problems
+            return None
+    if scenario.agent is None:
+        said = "the scenario has no agent; give one with --agent or --command"
+        problems.append(Problem(str(scenario.path), None, "agent", said))
+    return scenario.agent
+
+
+def _check_folder(scenario: Scenario) -> list[Problem]:
+    if scenario.id.casefold() in RESERVED:
+        return [Problem(str(scenario.path), None, "id", f"{scenario.id!r} is the name of a file in a run folder")]
+    return []
+
+
+def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
+    """What cannot be run, though it can be read."""
+    wrong = []
+    for server_id, server in scenario.servers.items():
+        match server, agent:
+            case UrlServer(), _:
+                said = "a server with a url cannot be run yet; give it a fixture or a command"
+            case CommandServer(), ScriptedAgent(transport="in_process"):
+                said = "only a fixture can be run in_process; the agent file says transport: in_process"
+            case FixtureServer(), _:
+                said = _try_seed(server)
+            case _:
+                said = ""
+        if said:
+            wrong.append(Problem(str(scenario.path), None, f"servers.{server_id}", said))
+    return wrong
+
+
+def _try_seed(server: FixtureServer) -> str:
+    """What is wrong with the rows of a seed: whether they fit the tables shows only when they are put in."""
+    if server.rows is None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="wiretrap-") as folder:
+        try:
+            init_fixture(server.fixture, Path(folder) / "try.db", server.seed, server.rows)
+        except FixtureError as error:
+            return str(error)
+    return ""

@@ -1,0 +1,79 @@
+"""Runs a scripted agent against fixtures in this process: no process is started, and the proxy's core is all the same.
+
+Refuses to know what the steps are.
+"""
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from harness.agentfile import ScriptedAgent
+from harness.scenario import FixtureServer
+from harness.targets.client import Client, ServerEndedError
+from harness.targets.context import Context
+from harness.targets.conversation import Conversation
+from harness.targets.deadline import Deadline, TimeUpError
+from harness.targets.ending import Ending
+from harness.targets.fixtures import build_fixture
+from harness.targets.inprocess import InProcessChannel, Loop
+from harness.targets.proxied import PreparationError, Prepared, Upstream
+from harness.targets.scripted import follow
+from proxy import __version__
+from proxy.policy import load_policy
+from proxy.record import Identity
+from proxy.relay import Relay, random_hex
+from proxy.spanfile import SpanFile
+
+CLOSING = 10.0
+"""Seconds that the servers get to end."""
+
+
+def run_direct(
+    agent: ScriptedAgent,
+    prepared: Prepared,
+    context: Context,
+    spans: Path,
+    conversation: Conversation,
+    deadline: Deadline,
+    most_calls: int | None,
+) -> Ending:
+    """Run the agent; every server has ended and every span file is closed when this returns."""
+    with ExitStack() as stack:
+        loop = Loop(deadline)
+        stack.callback(loop.close)
+        channels: dict[str, InProcessChannel] = {}
+        for upstream in prepared.upstreams:
+            channels[upstream.id] = _open(upstream, context, spans, loop, stack)
+        clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
+        ending = follow(agent.steps, clients, conversation, most_calls)
+        loop.deadline = Deadline.after(CLOSING)
+        for channel in channels.values():
+            # A server that will not end is cancelled with its loop.
+            with suppress(TimeUpError, ServerEndedError):
+                channel.close()
+    return ending
+
+
+def _open(upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: ExitStack) -> InProcessChannel:
+    match upstream.server, upstream.database:
+        case FixtureServer(fixture=fixture), Path() as database:
+            connection = random_hex(16)
+            server = stack.enter_context(build_fixture(fixture, database, connection))
+        case _:
+            raise PreparationError(f"server {upstream.id}: only a fixture can be run in process")
+    identity = Identity(
+        server_id=upstream.id,
+        trust=upstream.server.trust,
+        transport="in_process",
+        connection=connection,
+        run_id=context.run_id,
+        scenario_id=context.scenario_id,
+        trial=context.trial,
+        agent_id=context.agent_id,
+        trace_id=context.trace_id,
+        parent_id=context.span_id,
+    )
+    policy = None if upstream.policy is None else load_policy(str(upstream.policy))
+    relay = Relay(identity, policy, __version__, SpanFile.create(spans, upstream.id))
+    channel = InProcessChannel(upstream.id, server, relay, loop)
+    channel.start()
+    return channel

@@ -1,0 +1,20 @@
+"""How an agent's run ended, for every target alike.
+
+Refuses to know what made it end so.
+"""
+
+from dataclasses import dataclass
+
+from harness.verdict import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """`reason` is a sentence for a person, empty when the agent came to its own end."""
+
+    status: Status
+    reason: str = ""
+
+
+class LimitError(ValueError):
+    """The agent made more calls than `limits.tool_calls`."""

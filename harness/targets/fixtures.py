@@ -1,0 +1,86 @@
+"""The one door to the fixture servers: which there are, how their databases are made, and how each is started.
+
+Refuses to know what their tools do. The MCP SDK is imported only when a server is built in this process.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.evidence import Dump
+from harness.state import StateError, read_dump
+from proxy.spans import JSON
+from servers import catalogue, database, fixture, folder, folderfixture, manifest, places, seed
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+NAMES = frozenset(catalogue.FIXTURES)
+"""Every fixture that a scenario may name."""
+
+
+class FixtureError(ValueError):
+    """A fixture's database or folder that cannot be made or opened; the message names it."""
+
+
+def init_fixture(name: str, path: Path, seed_file: Path | None, rows_by_table: Mapping[str, JSON] | None) -> None:
+    """Make and seed what a fixture works on, as `--init` does; without rows by its own seed. Raises FixtureError.
+
+    `seed_file` is where the rows were read from.
+    """
+    try:
+        rows = None if rows_by_table is None else seed.parse_seed(dict(rows_by_table), str(seed_file))
+        places.init_place(path, catalogue.FIXTURES[name], rows)
+    except (fixture.PlaceError, seed.SeedError, OSError, sqlite3.Error) as error:
+        raise FixtureError(f"fixture {name}: {error}") from error
+
+
+def journal_path(path: Path) -> Path:
+    """Where the journal of the database or folder at `path` lies."""
+    return database.journal_path(path)
+
+
+def dump_fixture(name: str, path: Path) -> Dump:
+    """What a fixture's database or folder holds now, read in place. Read it after its server ended. Raises StateError.
+
+    A folder is one table `files`, made from the files themselves (docs/servers.md).
+    """
+    match catalogue.FIXTURES[name]:
+        case fixture.Fixture():
+            return read_dump(path)
+        case folderfixture.FolderFixture():
+            return _dump_folder(path)
+
+
+def _dump_folder(path: Path) -> Dump:
+    try:
+        root = folder.Folder(path)
+        try:
+            rows = manifest.read_manifest(root)
+        finally:
+            root.close()
+    except (fixture.PlaceError, fixture.ToolError) as error:
+        raise StateError(f"{path}: {error}") from error
+    return Dump((manifest.SCHEMA,), {manifest.TABLE: {number: {**row} for number, row in rows.items()}})
+
+
+def fixture_command(name: str, path: Path) -> tuple[str, ...]:
+    """The command that serves the database or folder at `path` over stdio."""
+    return (sys.executable, "-P", "-m", f"servers.{name}", "--db", str(path))
+
+
+@contextmanager
+def build_fixture(name: str, path: Path, connection_id: str) -> "Iterator[Server]":
+    """The fixture's server in this process; what it works on is closed afterwards. Raises FixtureError."""
+    # The SDK takes a second to import, and a run over stdio needs none of it here.
+    from servers import serving  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        try:
+            place = stack.enter_context(places.open_place(path, catalogue.FIXTURES[name], connection_id))
+        except fixture.PlaceError as error:
+            raise FixtureError(f"fixture {name}: {error}") from error
+        yield serving.build_server(place)

@@ -1,0 +1,172 @@
+"""A channel to a server that runs in this process, on an event loop that turns only while an answer is awaited.
+
+The lines go through the proxy's own core, so policy, record and bytes are those of a proxy process. Refuses to know
+which server it is.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import anyio
+from mcp.server import Server
+from mcp.shared.memory import MessageStream, create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from harness.targets.client import ServerEndedError
+from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
+from proxy.relay import Passage, Relay
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Loop:
+    """One event loop for all servers of a trial."""
+
+    deadline: Deadline
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+
+    def run(self, work: Coroutine[None, None, T]) -> T:
+        """Turn the loop until `work` is done. Raises TimeUpError and TrialCancelledError."""
+        try:
+            # What is answered at once would never be waited for.
+            self.deadline.wait({}, 0)
+        except ValueError:
+            work.close()
+            raise
+        return self.loop.run_until_complete(self._within(work))
+
+    async def _within(self, work: Coroutine[None, None, T]) -> T:
+        task = self.loop.create_task(work)
+        stop: asyncio.Future[None] = self.loop.create_future()
+        cancel = self.deadline.cancel
+        if cancel is not None:
+            self.loop.add_reader(cancel, _settle, stop)
+        try:
+            both: set[asyncio.Future[T] | asyncio.Future[None]] = {task, stop}
+            await asyncio.wait(both, timeout=self.deadline.left(), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if cancel is not None:
+                self.loop.remove_reader(cancel)
+        if task.done():
+            return task.result()
+        task.cancel()
+        await asyncio.wait({task})
+        if stop.done():
+            raise TrialCancelledError("the trial was cancelled")
+        raise TimeUpError("the time was up")
+
+    def close(self) -> None:
+        """Cancel what is still running, and close the loop."""
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
+            task.cancel()
+        if left:
+            self.loop.run_until_complete(asyncio.wait(left))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+
+def _settle(stop: "asyncio.Future[None]") -> None:
+    if not stop.done():
+        stop.set_result(None)
+
+
+@dataclass(slots=True)
+class InProcessChannel:
+    """Lines to and from one server of ours, through a relay. Call `start` first."""
+
+    name: str
+    server: Server
+    relay: Relay
+    loop: Loop
+    _lines: deque[bytes] = field(default_factory=deque)
+    _streams: "asyncio.Future[MessageStream] | None" = None
+    _task: "asyncio.Task[None] | None" = None
+
+    def start(self) -> None:
+        """Set the server to work."""
+        self._streams = self.loop.loop.create_future()
+        self._task = self.loop.loop.create_task(self._serve(self._streams))
+
+    async def _serve(self, ready: "asyncio.Future[MessageStream]") -> None:
+        async with create_client_server_memory_streams() as (ours, (read, write)):
+            ready.set_result(ours)
+            await self.server.run(read, write, self.server.create_initialization_options())
+
+    def send(self, line: bytes) -> None:
+        """Give one line to the relay, and what it lets through to the server."""
+        self._pass(self.relay.client_line(line))
+
+    def receive(self) -> bytes:
+        """The next line that the relay lets through to the client."""
+        while not self._lines:
+            message = self.loop.run(self._next())
+            if message is None:
+                raise ServerEndedError(f"server {self.name} ended")
+            self._pass(self.relay.server_line(_as_line(message)))
+        return self._lines.popleft()
+
+    def _pass(self, passage: Passage) -> None:
+        self._lines.extend(_lines(passage.to_client))
+        for line in _lines(passage.to_server):
+            self.loop.run(self._deliver(line))
+
+    async def _deliver(self, line: bytes) -> None:
+        assert self._streams is not None
+        _, write = await self._streams
+        try:
+            await write.send(_as_message(line))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise ServerEndedError(f"server {self.name} ended") from error
+
+    async def _next(self) -> SessionMessage | None:
+        assert self._streams is not None
+        read, _ = await self._streams
+        try:
+            message = await read.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return None
+        if isinstance(message, Exception):
+            raise ServerEndedError(f"server {self.name} broke: {message}")
+        return message
+
+    def close_input(self) -> None:
+        """End the server's input."""
+        self.loop.run(self._end_input())
+
+    async def _end_input(self) -> None:
+        assert self._streams is not None
+        _, write = await self._streams
+        await write.aclose()
+
+    def close(self) -> None:
+        """Record what the server still says, and wait for its end."""
+        try:
+            self.close_input()
+            while (message := self.loop.run(self._next())) is not None:
+                self._pass(self.relay.server_line(_as_line(message)))
+        finally:
+            self.relay.close("client_ended")
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """The whole lines of what a relay let through, without their newlines."""
+    return data.removesuffix(b"\n").split(b"\n") if data else []
+
+
+def _as_message(line: bytes) -> SessionMessage | Exception:
+    """The line as the SDK's own stdio server reads it."""
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+def _as_line(message: SessionMessage) -> bytes:
+    """The message as the SDK's own stdio server writes it."""
+    return message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"

@@ -1,0 +1,65 @@
+"""Runs a scripted agent over stdio: a real proxy process, with a real server behind it, for each server.
+
+Refuses to know what the steps are.
+"""
+
+import os
+from contextlib import suppress
+
+from harness.agentfile import ScriptedAgent
+from harness.processes import descendants, end_descendants
+from harness.runfolder import TrialFolder
+from harness.targets.child import ChildChannel, StartError, start_child
+from harness.targets.client import Client, ClientError
+from harness.targets.conversation import Conversation
+from harness.targets.deadline import Deadline, TimeUpError
+from harness.targets.ending import Ending
+from harness.targets.proxied import Prepared
+from harness.targets.scripted import follow
+
+CLOSING = 10.0
+"""Seconds that the proxies get to end after their input has; a server that will not is ended by its proxy."""
+HASTE = 1.0
+"""The same where the agent did not come to its own end."""
+PATIENT_WITH = frozenset({"completed", "agent_crash", "limit"})
+
+
+def run_piped(
+    agent: ScriptedAgent,
+    prepared: Prepared,
+    folder: TrialFolder,
+    conversation: Conversation,
+    deadline: Deadline,
+    most_calls: int | None,
+) -> Ending:
+    """Run the agent; every process that was started has ended when this returns."""
+    spare = descendants(os.getpid())
+    channels: dict[str, ChildChannel] = {}
+    ending = Ending("harness_error", "the steps could not be followed")
+    try:
+        # All start before the first is spoken to: they import at the same time.
+        for upstream in prepared.upstreams:
+            environment = {**os.environ, **upstream.environment}
+            channels[upstream.id] = start_child(upstream.id, upstream.command, environment, folder.errors, deadline)
+        clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
+        ending = follow(agent.steps, clients, conversation, most_calls)
+    except StartError as error:
+        ending = Ending("infra_error", str(error))
+    finally:
+        # Once the time is up or the trial is to stop, what does not end at once has had its chance.
+        _close(list(channels.values()), CLOSING if ending.status in PATIENT_WITH else HASTE)
+        end_descendants(os.getpid(), spare=spare)
+        for channel in channels.values():
+            channel.process.wait()
+    return ending
+
+
+def _close(channels: list[ChildChannel], seconds: float) -> None:
+    closing = Deadline.after(seconds)
+    # One after the other, so that the record of the same steps has the same order each time.
+    for channel in channels:
+        channel.deadline = closing
+        # Who will not end by itself is ended by its id afterwards.
+        with suppress(TimeUpError, ClientError):
+            channel.close()
+        channel.abandon()

@@ -1,0 +1,101 @@
+"""The files and commands that put our proxy between an agent and each server of a scenario.
+
+Refuses to know who starts the commands, and what the servers do.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.runfolder import write_new
+from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
+from harness.targets.context import Context
+from harness.targets.fixtures import fixture_command, init_fixture
+from proxy.spans import JSON
+
+
+class PreparationError(ValueError):
+    """A server that cannot be got ready; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One server with our proxy in front of it.
+
+    `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
+    `environment` are how an agent starts the proxy.
+    """
+
+    id: str
+    server: Server
+    policy: Path | None
+    database: Path | None
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def as_config(self) -> dict[str, JSON]:
+        """The entry under `mcpServers`."""
+        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see."""
+
+    context: Path
+    upstreams: tuple[Upstream, ...]
+
+
+def wiretrap_command() -> tuple[str, ...]:
+    """How `wiretrap` is started from here: the console script beside this interpreter, else the module."""
+    script = Path(sys.executable).with_name("wiretrap")
+    return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
+
+
+def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path) -> Prepared:
+    """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError."""
+    context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
+    upstreams = tuple(
+        _upstream(scenario, server_id, server, context, folder) for server_id, server in scenario.servers.items()
+    )
+    return Prepared(context, upstreams)
+
+
+def _upstream(scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path) -> Upstream:
+    policy_map = scenario.policy_for(server_id)
+    policy = None
+    if policy_map is not None:
+        # Not ASCII alone: a YAML reader takes an escaped surrogate pair for two characters.
+        policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, ensure_ascii=False, indent=2))
+    environment: Mapping[str, str] = {}
+    database = None
+    match server:
+        case FixtureServer():
+            database = folder / f"{server_id}.db"
+            init_fixture(server.fixture, database, server.seed, server.rows)
+            start = fixture_command(server.fixture, database)
+        case CommandServer():
+            start = find_command(server.command, scenario.path.parent)
+            environment = server.env
+            if shutil.which(start[0], path=environment.get("PATH")) is None:
+                raise PreparationError(f"server {server_id}: the command {start[0]!r} is not found")
+        case UrlServer():
+            raise PreparationError(f"server {server_id}: a server with a url cannot be run yet")
+    options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
+    if policy is not None:
+        options += ["--policy", str(policy)]
+    command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
+    return Upstream(server_id, server, policy, database, command, environment)
+
+
+def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """The command with every word that names a file of `folder` made absolute: agents start servers from anywhere."""
+
+    def absolute(word: str) -> str:
+        return str((folder / word).absolute()) if word and (folder / word).is_file() else word
+
+    program, *rest = command
+    return (absolute(program) if "/" in program else program, *map(absolute, rest))

@@ -1,0 +1,157 @@
+"""One trial of one scenario, from its seeded databases to its verdict.
+
+Refuses to know other trials, and how a result is shown. A trial ends in exactly one status:
+
+- completed: the agent came to its own end. The assertions decide.
+- agent_timeout, limit: it was stopped at `limits.seconds`, or after more calls than `limits.tool_calls`.
+- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed.
+- infra_error: a server, a database or the agent's program could not be got ready or broke; says nothing of the agent.
+- harness_error: a fault of ours.
+- cancelled: somebody stopped the run.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.collecting import dump_before, gather
+from harness.evidence import Dump
+from harness.judge import judge
+from harness.results import TrialResult
+from harness.runfolder import TrialFolder, as_text, make_trial_folder, write_new
+from harness.scenario import Scenario
+from harness.selection import kind_of
+from harness.state import StateError
+from harness.targets.command import hand_over, run_command
+from harness.targets.context import Context
+from harness.targets.conversation import Conversation
+from harness.targets.deadline import Deadline
+from harness.targets.ending import Ending
+from harness.targets.fixtures import FixtureError
+from harness.targets.piped import run_piped
+from harness.targets.proxied import PreparationError, Prepared, prepare
+from harness.verdict import Verdict
+from proxy.spanfile import SpanFile
+
+RUN_SPANS = "run.jsonl"
+"""The span file that the harness writes itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop."""
+
+    run_id: str
+    run_folder: Path
+    redact_key: str
+    scenario: Scenario
+    agent: Agent
+    trial: int
+    keep: bool = False
+    cancel: int | None = None
+
+
+def run_trial(plan: TrialPlan) -> TrialResult:
+    """Run one trial and write its folder. Every process of it has ended when this returns; it raises only OSError."""
+    began = time.monotonic()
+    folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
+    private = Path(tempfile.mkdtemp(prefix="wiretrap-"))
+    try:
+        verdict, gaps = _run(plan, folder, private)
+    finally:
+        if not plan.keep:
+            shutil.rmtree(private, ignore_errors=True)
+    result = TrialResult(
+        scenario=plan.scenario.id,
+        trial=plan.trial,
+        verdict=verdict,
+        seconds=time.monotonic() - began,
+        kind=kind_of(plan.agent),
+        folder=str(folder.path.relative_to(plan.run_folder)),
+        gaps=gaps,
+        kept=str(private) if plan.keep else None,
+    )
+    write_new(folder.verdict, as_text({"schema_version": 1, "run_id": plan.run_id, **result.as_json()}))
+    return result
+
+
+def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, tuple[str, ...]]:
+    context = Context(plan.run_id, plan.scenario.id, plan.trial, redact_key=plan.redact_key)
+    prepared: Prepared | None = None
+    before: dict[str, Dump] = {}
+    try:
+        prepared = prepare(plan.scenario, context, folder.spans, private)
+        before = dump_before(prepared, folder)
+        conversation = Conversation(context, SpanFile.create_named(folder.spans, RUN_SPANS), plan.scenario.user_message)
+        try:
+            ending = _run_agent(plan, prepared, context, folder, private, conversation)
+        finally:
+            conversation.close()
+    except (FixtureError, PreparationError, StateError) as error:
+        ending = Ending("infra_error", str(error))
+    except Exception as error:  # a fault of ours is the trial's status, never a lost trial
+        traceback.print_exc()
+        ending = Ending("harness_error", f"{type(error).__name__}: {error}")
+    if prepared is None:
+        return Verdict("error", ending.status, ending.reason), ()
+    return _judge(plan, context, prepared, before, folder, ending)
+
+
+def _run_agent(
+    plan: TrialPlan,
+    prepared: Prepared,
+    context: Context,
+    folder: TrialFolder,
+    private: Path,
+    conversation: Conversation,
+) -> Ending:
+    limits = plan.scenario.limits
+    match plan.agent:
+        case ScriptedAgent(transport="stdio") as agent:
+            deadline = Deadline.after(limits.seconds, plan.cancel)
+            return run_piped(agent, prepared, folder, conversation, deadline, limits.tool_calls)
+        case ScriptedAgent() as agent:
+            # Only here is the MCP SDK needed in this process, and it takes a second to import.
+            from harness.targets.direct import run_direct  # noqa: PLC0415
+
+            deadline = Deadline.after(limits.seconds, plan.cancel)
+            return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls)
+        case CommandAgent(command=command) as agent:
+            servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
+            handed = hand_over(private, plan.scenario.input, servers, prepared.context)
+            deadline = Deadline.after(limits.seconds, plan.cancel)
+            cwd = _folder_of(agent, plan.scenario)
+            return run_command(command, cwd, handed, folder, conversation, deadline, limits.tool_calls)
+
+
+def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
+    """Where the agent's command is run: in the folder of the file that names it, else where we are."""
+    if agent.path is not None:
+        return agent.path.parent
+    return scenario.path.parent if agent is scenario.agent else Path(os.getcwd())
+
+
+def _judge(
+    plan: TrialPlan,
+    context: Context,
+    prepared: Prepared,
+    before: dict[str, Dump],
+    folder: TrialFolder,
+    ending: Ending,
+) -> tuple[Verdict, tuple[str, ...]]:
+    try:
+        gathered = gather(plan.scenario, context, prepared, before, folder, completed=ending.status == "completed")
+        verdict = judge(plan.scenario.assertions, gathered.evidence, ending.status)
+    except StateError as error:
+        reason = f"{ending.reason}; then {error}" if ending.reason else str(error)
+        return Verdict("error", "infra_error", reason), ()
+    except Exception as error:  # as above
+        traceback.print_exc()
+        reason = f"the evidence cannot be read: {type(error).__name__}: {error}"
+        return Verdict("error", "harness_error", f"{ending.reason}; then {reason}" if ending.reason else reason), ()
+    return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps

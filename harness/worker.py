@@ -1,0 +1,123 @@
+"""A process that runs one trial at a time. All that it finds below itself belongs to its trial, and is ended with it.
+
+Refuses to know how trials are handed out, and how results are shown. Speaks JSON lines on its standard streams: first a
+Start, then a Job each; it answers with `{"ready": true}` and with one result each.
+"""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+
+from pydantic import TypeAdapter
+
+from harness.processes import become_subreaper, end_descendants, end_with_parent
+from harness.results import Kind, TrialResult
+from harness.selection import Selection, load_selection
+from harness.trial import TrialPlan, run_trial
+from harness.verdict import Verdict
+from proxy.spans import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex."""
+
+    parent: int
+    run_id: str
+    run_folder: str
+    redact_key: str
+    keep: bool
+    selection: Selection
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One trial of one scenario."""
+
+    scenario: str
+    trial: int
+    kind: Kind
+
+
+START: TypeAdapter[Start] = TypeAdapter(Start)
+JOB: TypeAdapter[Job] = TypeAdapter(Job)
+RESULT: TypeAdapter[TrialResult] = TypeAdapter(TrialResult)
+
+
+def encode(message: Start | Job | TrialResult) -> bytes:
+    """The message as one line of ASCII; lone surrogates survive as escapes."""
+    return json.dumps(asdict(message)).encode() + b"\n"
+
+
+def failed(job: Job, reason: str, seconds: float = 0.0) -> TrialResult:
+    """The result of a trial that broke through a fault of ours."""
+    return TrialResult(
+        job.scenario, job.trial, Verdict("error", "harness_error", reason), seconds=seconds, kind=job.kind
+    )
+
+
+def main() -> None:
+    """Work until the standard input ends, or nobody hears the results any more."""
+    # What a library prints must not get between the results.
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def reply(line: bytes) -> None:
+        replies.write(line)
+        replies.flush()
+
+    with suppress(BrokenPipeError), replies:
+        _work(reply)
+
+
+def _work(reply: Callable[[bytes], None]) -> None:
+    cancel_read, cancel_write = os.pipe()
+
+    def cancel(_signal: int, _frame: FrameType | None) -> None:
+        os.write(cancel_write, b"x")
+
+    signal.signal(signal.SIGTERM, cancel)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    become_subreaper()
+    start = START.validate_python(json.loads(sys.stdin.buffer.readline()))
+    end_with_parent(signal.SIGTERM)
+    if os.getppid() != start.parent:
+        return
+    scenarios = load_selection(start.selection)
+    changed = [path for path, digest in scenarios.digests().items() if start.digests.get(path) != digest]
+    if changed:
+        problem: JSON = {"ready": False, "problem": f"{changed[0]} changed while the run was under way"}
+        reply(json.dumps(problem).encode() + b"\n")
+        return
+    reply(b'{"ready": true}\n')
+    for line in sys.stdin.buffer:
+        job = JOB.validate_python(json.loads(line))
+        plan = TrialPlan(
+            run_id=start.run_id,
+            run_folder=Path(start.run_folder),
+            redact_key=start.redact_key,
+            keep=start.keep,
+            scenario=scenarios.by_id[job.scenario],
+            agent=scenarios.agents[job.scenario],
+            trial=job.trial,
+            cancel=cancel_read,
+        )
+        try:
+            result = run_trial(plan)
+            end_descendants(os.getpid())
+        except Exception as error:
+            traceback.print_exc()
+            result = failed(job, f"{type(error).__name__}: {error}")
+        reply(encode(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+import io
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.report.progress import Progress
+from harness.report.table import Style, as_table
+from harness.report.visible import visible
+from harness.results import RunResult, ScenarioResult, TrialResult
+from harness.verdict import Finding, Result, Status, Verdict
+
+
+def trial(
+    number: int, result: Result, status: Status = "completed", reason: str = "why", findings: tuple[Finding, ...] = ()
+) -> TrialResult:
+    return TrialResult("s", number, Verdict(result, status, reason, findings), 0.5, "scripted")
+
+
+PLAIN = Style()
+
+
+def table(*trials: TrialResult, style: Style = PLAIN) -> str:
+    return as_table(RunResult("r", (ScenarioResult("support.x", "t", "task", trials),), 1.0), style)
+
+
+WRONG = Finding("state", "fail", "ticketing: row 1, column status is 'open'", "state")
+RIGHT = Finding("tool_called", "pass", "called once", "wire")
+
+
+def test_a_failing_finding_is_told_with_its_reason_and_a_passing_one_is_not() -> None:
+    text = table(trial(1, "fail", reason="state: …", findings=(RIGHT, WRONG)))
+    assert "fail state: ticketing: row 1, column status is 'open'" in text
+    assert "tool_called" not in text
+
+
+def test_rates_stand_with_their_counts() -> None:
+    text = table(trial(1, "pass"), trial(2, "error", "infra_error"), trial(3, "fail"))
+    assert re.search(r"support\.x +ERROR +1/3 \(33 %\) +1/2 \(50 %\)", text)
+
+
+def test_trials_that_end_alike_are_told_once() -> None:
+    text = table(*(trial(number, "fail", findings=(WRONG,)) for number in (1, 2, 3)))
+    assert "trials 1, 2, 3: fail (completed)" in text
+    assert text.count("column status") == 1
+
+
+def test_a_status_other_than_completed_is_told_with_its_reason() -> None:
+    assert "trial 1: fail (agent_crash): exit code 3" in table(trial(1, "fail", "agent_crash", "exit code 3"))
+
+
+def test_lines_are_folded_to_the_width_and_not_at_all_without_one() -> None:
+    long = Finding("state", "fail", "word " * 60, "state")
+    narrow = table(trial(1, "fail", findings=(long,)), style=Style(width=60))
+    assert max(len(line) for line in narrow.splitlines() if "word" in line) <= 60
+    assert any(len(line) > 300 for line in table(trial(1, "fail", findings=(long,))).splitlines())
+
+
+def test_colour_only_where_it_is_asked_for() -> None:
+    assert "\x1b" not in table(trial(1, "fail"))
+    assert "\x1b[31mFAIL" in table(trial(1, "fail"), style=Style(colour=True))
+
+
+def test_an_agents_text_cannot_steer_the_terminal() -> None:
+    nasty = Finding("state", "fail", "a\x1b[2Jb\rc\u202ed\ud800", "state")
+    text = table(trial(1, "fail", findings=(nasty,)))
+    assert r"a\x1b[2Jb\rc\u202ed\ud800" in text
+    text.encode()
+
+
+@settings(max_examples=150)
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_visible_text_is_one_line_that_can_be_encoded(text: str) -> None:
+    shown = visible(text)
+    shown.encode()
+    assert len(shown.splitlines()) <= 1
+    assert visible(shown) == shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_silent_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    progress = Progress(2, stream)
+    progress.advance("s", True)
+    progress.finish()
+    assert stream.getvalue() == ""
+
+
+def test_progress_counts_on_a_terminal_and_goes_away() -> None:
+    stream = Terminal()
+    progress = Progress(2, stream)
+    progress.advance("first", True)
+    progress.advance("second", False)
+    assert "1/2" in stream.getvalue()
+    assert "2/2, 1 not passed second" in stream.getvalue()
+    progress.finish()
+    assert stream.getvalue().endswith("\r\x1b[K")

@@ -1,0 +1,44 @@
+import subprocess
+import sys
+
+import pytest
+
+from harness.cli import COMMANDS, main
+from proxy import __version__
+
+
+def told(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int | str | None:
+    monkeypatch.setattr(sys, "argv", ["wiretrap", *arguments])
+    try:
+        main()
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_shows_its_help(
+    flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ([], ["proxy"], ["proxy", "stdio"], *([name] for name in COMMANDS)):
+        assert told([*words, flag], monkeypatch) == 0
+        assert capsys.readouterr().out.startswith(" ".join(["Usage: wiretrap", *words]))
+
+
+def test_no_command_and_an_unknown_one_exit_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told([], monkeypatch) == 2
+    assert "Commands:" in capsys.readouterr().err
+    assert told(["nonsense"], monkeypatch) == 2
+    assert "there is no command 'nonsense'" in capsys.readouterr().err
+
+
+def test_the_module_is_the_command_where_there_is_no_console_script() -> None:
+    def said(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-P", "-m", "harness.cli", *arguments]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout
+
+    assert said("--version") == (0, f"wiretrap {__version__}\n")
+    assert said("no-such-command") == (2, "")

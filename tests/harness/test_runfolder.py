@@ -1,0 +1,49 @@
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from harness.runfolder import RunFolderError, make_run_folder, make_trial_folder, new_run_id, replace, write_new
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_run_id_is_utc_time_and_four_hex_digits() -> None:
+    assert new_run_id(datetime(2026, 11, 30, 1, 2, 3, tzinfo=UTC)).startswith("20261130T010203Z-")
+    assert len(new_run_id()) == len("20261130T010203Z-9f3c")
+
+
+def test_an_id_that_is_taken_is_not_used_again(tmp_path: Path) -> None:
+    ids = iter(["one", "one", "two"])
+    assert make_run_folder(tmp_path, lambda: next(ids)).name == "one"
+    assert make_run_folder(tmp_path, lambda: next(ids)).name == "two"
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_that_names_the_option(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match="--out"):
+        make_run_folder(tmp_path / "file" / "runs")
+
+
+def test_a_trials_folder_is_made_once(tmp_path: Path) -> None:
+    folder = make_trial_folder(tmp_path, "s", 1)
+    assert mode(folder.path) == mode(folder.spans) == mode(folder.path.parent) == 0o700
+    with pytest.raises(FileExistsError):
+        make_trial_folder(tmp_path, "s", 1)
+
+
+def test_a_file_is_private_and_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    replace(path, "one")
+    replace(path, "two")
+    assert path.read_text() == "two"
+    assert mode(path) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bytes_that_were_kept_as_surrogates_are_written_as_they_were(tmp_path: Path) -> None:
+    path = write_new(tmp_path / "prompt.txt", b"\xff\r\n".decode(errors="surrogateescape"))
+    assert path.read_bytes() == b"\xff\r\n"

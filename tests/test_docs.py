@@ -1,0 +1,581 @@
+"""The documentation is whole and true: every name of the product is in it, and every example runs.
+
+CONTRIBUTING.md ("Docs") says what the words after a fenced block's language mean.
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import get_args
+
+import click
+import pytest
+from pydantic import BaseModel
+
+from harness import cli
+from harness.agentfile import load_agent
+from harness.assertions.calls import Counts, ToolCalled, ToolNotCalled
+from harness.assertions.denied import NoDeniedToolCall
+from harness.assertions.goals import GoalIntegrity
+from harness.assertions.not_built import BUILT, PLANNED
+from harness.assertions.state import Exemption, State, StateUnchanged
+from harness.results import Kind, RunResult, ScenarioResult, TrialResult
+from harness.runfolder import RESERVED, TrialFolder
+from harness.scenario import load_scenario
+from harness.scenariofile import (
+    AgentMarkEntry,
+    BeforeEntry,
+    Category,
+    ContextEntry,
+    ExpectedEntry,
+    FactEntry,
+    InputEntry,
+    KnownEntry,
+    LimitsEntry,
+    MemoryEntry,
+    ScenarioEntry,
+    SecretEntry,
+    ServerEntry,
+    Severity,
+)
+from harness.seedfile import read_seed
+from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
+from harness.verdict import Finding, Rests, Result, Status, Verdict
+from proxy import cli as proxy_cli
+from proxy import refusals, vocabulary
+from proxy.policy import CLIENT_REQUESTS, TRUST_LABELS, PolicyError, load_policy, parse_policy
+from proxy.problem import Problem
+from proxy.spanread import read_spans
+from proxy.spans import JSON, SERVER, Attribute, Span
+from proxy.stdio import RECORD_FAILED
+from proxy.yamlfile import load_document
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md")))
+FILES_FROM = {"walk.md": ROOT / "README.md", "verdicts.md": ROOT / "README.md"}
+"""Pages that go on with the files of another one."""
+NOT_RUN = ("make", "git", "source", "cd", "pip")
+"""Commands of a console block that would set something up; of `make` the target must be there."""
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    words: tuple[str, ...]
+    text: str
+
+    @property
+    def name(self) -> str:
+        return next((word.removeprefix("file=") for word in self.words if word.startswith("file=")), "")
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    found: list[str] | None = None
+    start, info = 0, ""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if found is not None and line.strip() == "```":
+            language, *words = info.split() or [""]
+            yield Block(page, start, language, tuple(words), "".join(f"{one}\n" for one in found))
+            found = None
+        elif found is not None:
+            found.append(line)
+        elif line.startswith("```"):
+            found, start, info = [], number, line[3:]
+    assert found is None, f"{page.name}:{start}: the block has no end"
+
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+
+
+def section(page: str, heading: str) -> str:
+    """The text under a heading, without what stands under further headings."""
+    found = re.search(rf"^#+ {re.escape(heading)}$\n(.*?)(?=^#+ |\Z)", TEXTS[page], re.DOTALL | re.MULTILINE)
+    assert found is not None, f"{page} has no heading {heading!r}"
+    return found[1]
+
+
+def first_cells(text: str) -> list[str]:
+    """Every name in backticks in the first column of the tables of a text."""
+    cells = re.findall(r"^ *\|([^|]*)\|", text, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+
+
+def ticked(text: str) -> set[str]:
+    return set(re.findall(r"`([^`\n]+)`", text))
+
+
+def words_of(literal: object) -> set[str]:
+    return {str(word) for word in get_args(literal)}
+
+
+def fields(model: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+# Blocks
+
+
+KNOWN: dict[str, list[tuple[str, ...]]] = {
+    "console": [()],
+    "json": [(), ("mcpServers",)],
+    "python": [()],
+    "text": [(), ("span",)],
+    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("part",), ("broken",), ()],
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_a_block_says_how_it_is_checked(block: Block) -> None:
+    words = tuple(word for word in block.words if not word.startswith("file="))
+    assert words in KNOWN.get(block.language, []), f"{block}: a block {block.language} {block.words} is not checked"
+    assert block.language != "yaml" or block.words, f"{block}: say file=NAME, or what it is"
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "yaml"], ids=str)
+def test_an_example_in_yaml_is_read_by_the_real_loader(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "example.yaml"
+    file.write_text(block.text)
+    match block.words[0]:
+        case "scenario":
+            load_scenario(file)
+        case "agent":
+            load_agent(file)
+        case "policy":
+            load_policy(str(file))
+        case "seed":
+            problems: list[Problem] = []
+            read_seed(file, problems)
+            assert problems == []
+        case "part":
+            load_document(block.text, str(block))
+        case word:
+            assert word == "broken" or word.startswith("file="), "what is neither is validated by its page's console"
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "json"], ids=str)
+def test_an_example_in_json_is_json_and_its_servers_start_with_a_command_line_of_ours(block: Block) -> None:
+    data = json.loads(block.text)
+    servers = data.get("mcpServers", {}) if isinstance(data, dict) else {}
+    assert bool(servers) == ("mcpServers" in block.words)
+    for entry in servers.values():
+        assert entry["command"] == "wiretrap"
+        assert entry["args"][:2] == ["proxy", "stdio"]
+        proxy_cli.stdio.make_context("wiretrap proxy stdio", list(entry["args"][2:]))
+
+
+# Examples that run
+
+
+def folder_of(page: Path, folder: Path) -> Path:
+    """The page's folder: all files that it, and the page before it, write."""
+    for source in (FILES_FROM.get(page.name), page):
+        for block in BLOCKS:
+            if block.page == source and block.name:
+                file = folder / block.name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block.text, encoding="utf-8")
+    return folder
+
+
+@dataclass(frozen=True)
+class Command:
+    block: Block
+    line: str
+    output: str
+
+
+def commands(page: Path) -> list[Command]:
+    found: list[Command] = []
+    for block in BLOCKS:
+        if block.page == page and block.language == "console":
+            parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)
+            assert parts[0] == "", f"{block}: a console block begins with a command"
+            found += [Command(block, *pair) for pair in zip(parts[1::2], parts[2::2], strict=True)]
+    return found
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """What a person may leave out is `...`: any text, in a line or over lines."""
+    return re.compile(".*?".join(re.escape(part) for part in text.rstrip("\n").split("...")), re.DOTALL)
+
+
+def does_fit(claimed: str, found: str) -> bool:
+    return pattern(claimed).fullmatch(found.rstrip("\n")) is not None
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_what_a_page_says_that_a_command_prints_it_prints(page: Path, tmp_path: Path) -> None:
+    folder = folder_of(page, tmp_path)
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "NO_COLOR": "1",
+        "LC_ALL": "C",
+    }
+    code = 0
+    for command in commands(page):
+        if command.line.split()[0] in NOT_RUN:
+            continue
+        if command.line == "echo $?":
+            printed = str(code)
+        else:
+            run = subprocess.run(
+                ["bash", "-c", command.line],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=60,
+                check=False,
+            )
+            code, printed = run.returncode, run.stdout.decode()
+        assert does_fit(command.output, printed), f"{command.block}: $ {command.line}\n{printed}"
+    shown = [block for block in BLOCKS if block.page == page and block.words == ("span",)]
+    if shown:
+        spans = [as_text(span) for span in read_spans(sorted(folder.glob("*/*/*/*/spans")), print)]
+        for block in shown:
+            assert any(does_fit(block.text, text) for text in spans), f"{block}: no such span:\n" + "\n".join(spans)
+
+
+def as_text(span: Span) -> str:
+    def show(value: Attribute) -> str:
+        return json.dumps(value) if isinstance(value, bool) else str(value)
+
+    lines = [f"name: {span.name}", f"kind: {'SERVER' if span.kind == SERVER else 'INTERNAL'}"]
+    return "\n".join([*lines, *(f"{key}: {show(value)}" for key, value in span.attributes.items())])
+
+
+def test_every_file_of_a_page_is_used_by_a_command_of_it() -> None:
+    for page in PAGES:
+        named = [block for block in BLOCKS if block.page == page and block.name]
+        lines = [command.line for command in commands(page)]
+        for block in named:
+            told = [line for line in lines if block.name in line]
+            inside = [other for other in named if block.name in other.text and other is not block]
+            assert told or inside, f"{block}: no command of the page uses {block.name}"
+
+
+def test_a_make_target_that_is_named_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    named = {target for text in TEXTS.values() for target in re.findall(r"(?:\$ |`)make ([a-z]+)", text)}
+    assert {"demo", "test", "setup"} <= named <= targets
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page.name]):
+            if "://" in target:
+                continue
+            path, _, anchor = target.partition("#")
+            file = page.parent / path if path else page
+            assert file.exists(), f"{page.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+                anchors = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+                assert anchor in anchors, f"{page.name}: {target}"
+
+
+def test_every_page_of_docs_is_linked_from_the_readme() -> None:
+    for page in DOCS.glob("*.md"):
+        assert f"(docs/{page.name}" in TEXTS["README.md"], page.name
+
+
+# Commands
+
+
+def command_of(name: str) -> click.Command:
+    if name == "proxy stdio":
+        return proxy_cli.stdio
+    found = import_module(f"harness.commands.{name}").command
+    assert isinstance(found, click.Command)
+    return found
+
+
+ALL_COMMANDS = ("proxy stdio", *cli.COMMANDS)
+
+
+def test_every_command_has_a_section() -> None:
+    named = set(re.findall(r"^## wiretrap (.+)$", TEXTS["commands.md"], re.MULTILINE))
+    proxies = {f"proxy {name}" for name in proxy_cli.proxy.commands}
+    assert named == {*proxies, *cli.COMMANDS}
+    assert {"--version", "--help"} <= ticked(section("commands.md", "wiretrap"))
+
+
+@pytest.mark.parametrize("name", ALL_COMMANDS)
+def test_every_option_of_a_command_is_in_its_section_and_no_other(name: str) -> None:
+    command = command_of(name)
+    context = click.Context(command, help_option_names=["-h", "--help"])
+    options = {
+        max(parameter.opts, key=len) for parameter in command.get_params(context) if isinstance(parameter, click.Option)
+    }
+    told = {cell.split()[0] for cell in first_cells(section("commands.md", f"wiretrap {name}")) if cell.startswith("-")}
+    assert told == options
+
+
+def test_every_field_of_a_context_file_is_named() -> None:
+    assert set(proxy_cli.Context._fields) <= set(first_cells(section("commands.md", "wiretrap proxy stdio")))
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        ("proxy stdio", {"2", str(RECORD_FAILED), "126", "127"}),
+        ("run", {"0", "1", "2", "3", "130"}),
+        ("trace", {"0", "2", "130"}),
+        ("validate", {"0", "2"}),
+    ],
+)
+def test_every_exit_code_is_named(name: str, codes: set[str]) -> None:
+    told = set(re.findall(r"^\| (\d+) \|", section("commands.md", f"wiretrap {name}"), re.MULTILINE))
+    assert told == codes
+
+
+def test_the_exit_codes_of_a_run_are_those_that_the_page_names() -> None:
+    def code(result: Result, status: Status, *, cancelled: bool = False) -> int:
+        trial = TrialResult("s", 1, Verdict(result, status, ""), 0.0, "scripted")
+        return RunResult("r", (ScenarioResult("s", "", "task", (trial,)),), 0.0, cancelled).exit_code
+
+    assert code("pass", "completed") == 0
+    assert code("fail", "limit") == 1
+    assert code("error", "infra_error") == 3
+    assert code("error", "cancelled", cancelled=True) == 130
+
+
+def test_every_variable_of_the_environment_is_named() -> None:
+    used = {
+        name
+        for room in ("proxy", "harness", "servers")
+        for file in (ROOT / room).rglob("*.py")
+        for name in re.findall(
+            r'["\'](WIRETRAP_[A-Z_]*[A-Z]|XDG_[A-Z_]+|NO_COLOR)["\']', file.read_text(encoding="utf-8")
+        )
+    } - {"WIRETRAP_ROOM"}
+    assert used <= ticked(TEXTS["commands.md"])
+
+
+def test_every_file_of_a_run_folder_is_named() -> None:
+    tree = section("commands.md", "The run folder")
+    folder = TrialFolder(Path("trial"))
+    files = [folder.spans, folder.trace, folder.verdict, folder.output, folder.errors]
+    files += [folder.state("SERVER", moment) for moment in ("before", "after", "journal")]
+    for name in RESERVED - {".", ".."} | {file.name for file in files}:
+        assert name in tree
+
+
+# Files that a person writes
+
+
+def test_every_field_of_a_scenario_is_in_its_table_and_no_other() -> None:
+    told = {heading: first_cells(section("scenario.md", heading)) for heading in (
+        "Scenario", "Input", "Servers", "Limits", "Expected", "Facts")}  # fmt: skip
+    assert set(told["Scenario"]) == fields(ScenarioEntry)
+    assert set(told["Input"]) == fields(InputEntry)
+    assert set(told["Servers"]) == fields(ServerEntry)
+    assert set(told["Limits"]) == fields(LimitsEntry)
+    assert set(told["Expected"]) == fields(ExpectedEntry)
+    assert set(told["Facts"]) == fields(FactEntry)
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("Input", ContextEntry),
+        ("Expected", MemoryEntry),
+        ("Expected", SecretEntry),
+        ("Facts", KnownEntry),
+        ("Facts", BeforeEntry),
+        ("Task files of agent-mark", AgentMarkEntry),
+    ],
+)
+def test_every_field_of_a_smaller_map_is_named(heading: str, model: type[BaseModel]) -> None:
+    assert fields(model) <= set(re.findall(r"[a-z_]+", " ".join(ticked(section("scenario.md", heading)))))
+
+
+def test_every_field_of_an_agent_file_and_its_steps_is_named(tmp_path: Path) -> None:
+    told = first_cells(section("scenario.md", "Agent files"))
+    accepted = {"steps", "transport", "command"}
+    for step in ("call: mcp/a/b", "say: x", "goal: x"):
+        accepted |= unknown_field_list(tmp_path, f"steps:\n  - {{{step}, nonsense: 1}}\n")
+    assert set(told) == accepted
+
+
+def unknown_field_list(folder: Path, text: str) -> set[str]:
+    file = folder / "wrong.yaml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="here may stand") as raised:
+        load_agent(file)
+    return listed(str(raised.value))
+
+
+def listed(message: str) -> set[str]:
+    found = re.search(r"here may stand ([a-z_, ]+)", message)
+    assert found is not None
+    return set(found[1].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("heading", "data", "besides"),
+    [
+        ("Policy", {"nonsense": 1}, set()),
+        ("Rules", {"rules": [{"nonsense": 1}]}, set()),
+        (
+            "Requests to the client",
+            {"client_requests": {"nonsense": 1}},
+            {"client_requests", "allow", "deny", "input_required"},
+        ),
+    ],
+)
+def test_every_field_of_a_policy_is_named(heading: str, data: JSON, besides: set[str]) -> None:
+    with pytest.raises(PolicyError) as raised:
+        parse_policy(data, "policy", lambda _: 1)
+    text = section("policy.md", heading)
+    told = set(first_cells(text)) if heading != "Requests to the client" else ticked(text) - besides
+    assert told == listed(str(raised.value))
+
+
+def test_every_value_of_a_policy_and_every_code_of_a_refusal_is_named() -> None:
+    told = ticked(TEXTS["policy.md"])
+    assert {"enforce", "observe", "tool_error", "error", "hidden", *TRUST_LABELS, *CLIENT_REQUESTS.values()} <= told
+    codes = {str(code) for code in (
+        refusals.DENIED, refusals.NOT_READABLE, refusals.SERVER_ENDED, refusals.RECORDER_FAILED)}  # fmt: skip
+    assert set(first_cells(section("wire.md", "Refusals"))) == codes
+    assert codes <= set(first_cells(section("policy.md", "How a refusal looks")))
+    assert refusals.REFUSAL_KEY in section("wire.md", "Refusals")
+
+
+def test_every_category_severity_and_label_is_named() -> None:
+    told = ticked(section("scenario.md", "Scenario"))
+    assert words_of(Category) | words_of(Severity) <= told
+    assert set(TRUST_LABELS) <= ticked(section("scenario.md", "Servers"))
+
+
+# Assertions
+
+
+ASSERTIONS: dict[str, type[BaseModel]] = {
+    "tool_called": ToolCalled,
+    "tool_not_called": ToolNotCalled,
+    "no_denied_tool_call": NoDeniedToolCall,
+    "goal_integrity": GoalIntegrity,
+    "state": State,
+    "state_unchanged": StateUnchanged,
+}
+
+
+def test_every_assertion_has_a_section_and_those_not_built_are_listed() -> None:
+    assert set(ASSERTIONS) == BUILT
+    headings = set(re.findall(r"^### `([a-z_]+)`$", TEXTS["scenario.md"], re.MULTILINE))
+    assert headings == BUILT | {"state_unexplained"}
+    listed_there = ticked(section("scenario.md", "Assertions that are not built yet")) - {"not_run"}
+    assert listed_there == PLANNED
+
+
+@pytest.mark.parametrize("name", sorted(BUILT))
+def test_every_field_of_an_assertion_is_in_its_section_and_no_other(name: str) -> None:
+    wanted = fields(ASSERTIONS[name]) - {"type", "id"}
+    if name == "state_unchanged":
+        wanted |= fields(Exemption)
+    assert set(first_cells(section("scenario.md", f"`{name}`"))) == wanted
+    assert {"type", "id"} <= ticked(section("scenario.md", "Assertions"))
+
+
+def test_every_word_of_counts_is_named() -> None:
+    assert words_of(Counts) <= ticked(section("scenario.md", "`tool_called`"))
+
+
+# Spans and traces
+
+
+def attributes() -> set[str]:
+    """Every attribute of the vocabulary: its public texts with a dot in them, and those of the payloads."""
+    source = ast.parse((ROOT / "proxy" / "vocabulary.py").read_text())
+    names = [
+        target.id
+        for node in source.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id not in ("SEMCONV", "SCOPE")
+    ]
+    payloads = ("arguments", "result", "params", "request")
+    makers = (vocabulary.payload_bytes, vocabulary.payload_sha256, vocabulary.payload_truncated)
+    return {getattr(vocabulary, name) for name in names} | {make(one) for make in makers for one in payloads}
+
+
+def test_every_attribute_of_a_span_is_in_the_table_and_no_other() -> None:
+    told = first_cells(section("spans.md", "Attributes"))
+    assert sorted(told) == sorted(attributes())
+
+
+def test_every_kind_of_span_is_in_the_table_and_no_other() -> None:
+    source = (ROOT / "proxy" / "vocabulary.py").read_text()
+    found = re.search(r'SPAN_KIND = .*\n"""([a-z_, ]+) or ([a-z_]+)\."""', source)
+    assert found is not None
+    kinds = {*found[1].split(", "), found[2]}
+    assert {cell for cell in first_cells(section("spans.md", "The kinds")) if cell != "wiretrap.span"} == kinds
+
+
+def test_every_outcome_is_in_the_table_and_no_other() -> None:
+    assert set(first_cells(section("spans.md", "Outcomes"))) - {"wiretrap.outcome"} == words_of(Outcome)
+
+
+def test_every_field_of_a_trace_is_in_its_table_and_no_other() -> None:
+    assert set(first_cells(section("trace.md", "The document"))) == {"schema_version", *Trace.__dataclass_fields__}
+    assert set(first_cells(section("trace.md", "Messages"))) == set(Message.__dataclass_fields__) - {"extra"}
+    assert set(first_cells(section("trace.md", "Tool calls"))) == set(ToolCall.__dataclass_fields__) - {"extra"}
+    assert set(Coverage.__dataclass_fields__) <= ticked(section("trace.md", "Coverage"))
+    assert set(first_cells(section("trace.md", "Coverage"))) == words_of(Source)
+
+
+def test_every_event_is_in_the_table_with_every_field() -> None:
+    source = ast.parse((ROOT / "harness" / "mcpevents.py").read_text())
+    texts = {node.value for node in ast.walk(source) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    events = {text for text in texts if re.fullmatch(r"mcp_[a-z]+_[a-z_]+", text)} - {
+        "mcp_tool_name",
+        "mcp_prompt_name",
+    }
+    told = section("trace.md", "Events")
+    assert set(first_cells(told)) - {"goal"} == events
+    keys = {
+        key.value
+        for node in ast.walk(source)
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+    assert keys <= ticked(told)
+
+
+# Verdicts
+
+
+def test_every_word_of_a_verdict_is_named() -> None:
+    assert set(first_cells(section("verdicts.md", "From findings to a verdict"))) == words_of(Result)
+    assert set(first_cells(section("verdicts.md", "How a trial ends"))) == words_of(Status)
+    told = section("verdicts.md", "What is evidence")
+    assert words_of(Rests) <= set(first_cells(told))
+
+
+def test_every_field_of_a_verdict_file_is_named() -> None:
+    trial = TrialResult(
+        "s", 1, Verdict("pass", "completed", "", (Finding("a", "pass", "", "wire", 1, 1, 1),)), 0.0, "real"
+    )
+    told = ticked(section("verdicts.md", "Reading `verdict.json`"))
+    assert {*trial.as_json(), "schema_version", "run_id", "kept", *words_of(Kind)} <= told
+    assert set(Finding.__dataclass_fields__) <= told

@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -78,11 +79,12 @@ def test_a_line_reads_back_as_the_span_it_was_made_of(
 
 def test_a_payload_past_the_cap_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proxy.record.CAP", 5)
-    text, size, digest, truncated = payload(v.PARAMS, "params", "aaaaé")
-    assert json.loads(text)["value"]["stringValue"] == "aaaa\udcc3"
-    assert json.loads(size)["value"]["intValue"] == "5"
-    assert len(json.loads(digest)["value"]["stringValue"]) == 64
-    assert json.loads(truncated) == {"key": v.payload_truncated("params"), "value": {"boolValue": True}}
+    attributes = json.loads(f"[{','.join(payload(v.PARAMS, 'params', 'aaaaé'))}]")
+    values = {attribute["key"]: attribute["value"] for attribute in attributes}
+    assert values.pop(v.PARAMS) == {"stringValue": "aaaa\udcc3"}
+    assert values.pop(v.payload_bytes("params")) == {"intValue": "5"}
+    assert values.pop(v.payload_sha256("params")) == {"stringValue": hashlib.sha256(b"aaaa\xc3").hexdigest()}
+    assert values == {v.payload_truncated("params"): {"boolValue": True}}
 
 
 def test_seq_counts_from_one() -> None:

@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("proxy", "harness", "servers")
 EDGES = {
+    "signals",
     "spanfile",
     "relay",
     "pumps",

@@ -50,12 +50,15 @@ from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
 from harness.verdict import Finding, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
+from proxy.frames import CAP
 from proxy.policy import CLIENT_REQUESTS, TRUST_LABELS, PolicyError, load_policy, parse_policy
 from proxy.problem import Problem
+from proxy.relay import HELD_FROM_SERVER
 from proxy.spanread import read_spans
 from proxy.spans import JSON, SERVER, Attribute, Span
-from proxy.stdio import RECORD_FAILED
+from proxy.stdio import BACKSTOP, GROUP_GRACE, LEFT_GRACE, RECORD_FAILED
 from proxy.yamlfile import load_document
+from servers.catalogue import FIXTURES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -466,6 +469,13 @@ def test_every_category_severity_and_label_is_named() -> None:
     assert set(TRUST_LABELS) <= ticked(section("scenario.md", "Servers"))
 
 
+@pytest.mark.parametrize("name", sorted(FIXTURES))
+def test_every_fixture_has_a_section_with_every_tool(name: str) -> None:
+    told = ticked(section("servers.md", name))
+    assert {tool.name for tool in FIXTURES[name].tools} <= told
+    assert name in ticked(section("scenario.md", "Servers"))
+
+
 # Assertions
 
 
@@ -498,6 +508,18 @@ def test_every_field_of_an_assertion_is_in_its_section_and_no_other(name: str) -
 
 def test_every_word_of_counts_is_named() -> None:
     assert words_of(Counts) <= ticked(section("scenario.md", "`tool_called`"))
+
+
+# The wire
+
+
+def test_every_limit_and_every_time_on_the_wire_is_named() -> None:
+    told = TEXTS["wire.md"]
+    assert f"{CAP // 2**20} MiB" in told
+    assert f"{HELD_FROM_SERVER // 2**10} KiB" in told
+    for seconds in (BACKSTOP, GROUP_GRACE, LEFT_GRACE):
+        assert f"{seconds:g} s" in section("wire.md", "How it ends")
+    assert str(RECORD_FAILED) in section("wire.md", "If the record fails")
 
 
 # Spans and traces

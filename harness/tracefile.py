@@ -4,6 +4,7 @@ Refuses to know spans and verdicts. What a target hands in about itself is marke
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -19,23 +20,49 @@ Origin: TypeAlias = Literal["file", "target"]
 
 def trace_to_json(trace: Trace) -> Object:
     """The trace as a JSON object. The three lists are always there; what is unset is left out."""
+    return {
+        **_head(trace),
+        "messages": [_message_object(message) for message in trace.messages],
+        "tool_calls": [call_to_json(call) for call in trace.tool_calls],
+        "events": [_event_object(event) for event in trace.events],
+    }
+
+
+def trace_chunks(trace: Trace) -> Iterator[str]:
+    """The text of trace.json in pieces, ASCII, one message, call or event a line; equal traces give equal text."""
+    yield "{"
+    for name, value in _head(trace).items():
+        yield f'"{name}": {json.dumps(value)},\n'
+    yield from _list("messages", map(_message_object, trace.messages), ",")
+    yield from _list("tool_calls", map(call_to_json, trace.tool_calls), ",")
+    yield from _list("events", map(_event_object, trace.events), "}")
+
+
+def trace_text(trace: Trace) -> str:
+    """The whole text of trace.json, with a newline at its end."""
+    return "".join(trace_chunks(trace))
+
+
+def _list(name: str, items: Iterable[Object], after: str) -> Iterator[str]:
+    yield f'"{name}": ['
+    between = "\n"
+    for item in items:
+        yield f"{between}{json.dumps(item, allow_nan=False)}"
+        between = ",\n"
+    yield f"]{after}\n"
+
+
+def _head(trace: Trace) -> Object:
+    coverage = trace.coverage
     found: Object = {
         "schema_version": SCHEMA_VERSION,
-        "coverage": {part: getattr(trace.coverage, part) for part in PARTS},
-        "messages": [_message_object(message) for message in trace.messages],
-        "tool_calls": [_call_object(call) for call in trace.tool_calls],
-        "events": [_event_object(event) for event in trace.events],
+        "coverage": {part: getattr(coverage, part) for part in PARTS},
     }
     if trace.order != "exact":
         found["order"] = trace.order
     if trace.gaps:
         found["gaps"] = list(trace.gaps)
     return found
-
-
-def dump_trace(trace: Trace, *, indent: int | None = 1) -> str:
-    """The text of trace.json, ASCII, with a newline at its end; equal traces give equal text."""
-    return json.dumps(trace_to_json(trace), indent=indent, allow_nan=False) + "\n"
 
 
 def _message_object(message: Message) -> Object:
@@ -45,7 +72,8 @@ def _message_object(message: Message) -> Object:
     return {**found, **message.extra}
 
 
-def _call_object(call: ToolCall) -> Object:
+def call_to_json(call: ToolCall) -> Object:
+    """One tool call as it stands in the trace."""
     found: Object = {"name": call.name, "arguments": call.arguments}
     optional: Object = {
         "mcp_server_id": call.mcp_server_id,

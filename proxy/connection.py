@@ -3,7 +3,6 @@
 Refuses to know which lines are refused: the two sides decide that, each in its own module.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from proxy import vocabulary as v
@@ -17,16 +16,17 @@ from proxy.exchange import (
     member_text,
     negotiated,
 )
-from proxy.frames import FrameError, Message, id_key, read_loose
-from proxy.judging import JUDGED, VERSION_KEY, Judgement, decision_attributes, judge_request, meta_text
+from proxy.frames import Message
+from proxy.judging import VERSION_KEY, Judgement, decision_attributes, is_judged, meta_text
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.refusals import NOT_READABLE, error, tool_error
-from proxy.scan import decoded, usable_id
 from proxy.spans import INTERNAL, Attribute, encode_attribute
 
 BLANK = b" \t\r\n"
+_SHORT = 80
+"""Characters of a method that are repeated to the model; a longer one is no method of MCP."""
 
 
 class Step(NamedTuple):
@@ -54,6 +54,9 @@ class Connection:
         self.failed = False
         self.from_client = Exchanges()
         self.from_server = Exchanges()
+        enforced = policy is not None and policy.in_force
+        self.hides = policy is not None and policy.hides
+        self.denies_requests = policy is not None and enforced and "deny" in policy.client_requests.values()
         self.server, self.trust = recorder.identity.server_id, recorder.identity.trust
 
     @property
@@ -63,12 +66,16 @@ class Connection:
 
     @property
     def guards(self) -> bool:
-        """Whether lines from the server are judged: some client requests are denied, or the record has failed."""
-        policy = self.policy
-        return self.failed or (policy is not None and policy.in_force and "deny" in policy.client_requests.values())
+        """Whether client requests from the server are judged: some are denied, or the record has failed."""
+        return self.failed or self.denies_requests
 
-    def exchange(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str) -> Exchange | None:
-        """The exchange that a request begins, or None where its id is none that an answer can be told by."""
+    def exchange(
+        self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, *, cut: bool = False
+    ) -> Exchange | None:
+        """The exchange that a request begins, or None where its id is none that an answer can be told by.
+
+        `cut`: the message is not whole, and has no more than its id, method and target.
+        """
         message = one.message
         key, method, id_text = message.id_key, message.method, message.id_text
         if key is None or method is None or id_text is None:
@@ -100,8 +107,11 @@ class Connection:
             if method == "resources/read" and one.target:
                 attributes.append(encode_attribute(v.RESOURCE_URI, one.target))
             params = message.members.get("params")
-            if params is not None:
+            if params is not None and not cut:
                 attributes += payload(v.PARAMS, "params", message.text_of(params))
+        if cut:
+            label = "arguments" if method == "tools/call" else "params"
+            attributes.append(encode_attribute(v.payload_truncated(label), True))
         version = meta_text(message, VERSION_KEY) or ""
         return Exchange(place, name, method, direction, now, id_text, key, attributes, version)
 
@@ -124,25 +134,39 @@ class Connection:
         )
 
     def unread_decision(
-        self,
-        raw: bytes,
-        why: str,
-        seen: tuple[Reading, ...],
-        decision: Decision,
-        now: Stamp,
-        direction: str,
-        *,
-        truncated: bool = False,
+        self, raw: bytes, why: str, seen: tuple[Reading, ...], decision: Decision, now: Stamp, direction: str
     ) -> str:
         """The line of a decision on a line that has no one reading; the whole line stands in it."""
-        methods = {reading.method for reading in seen}
-        judged = [method for method in JUDGED if method in methods] or sorted(methods)
+        methods = dict.fromkeys(reading.method for reading in seen)
+        judged = [method for method in methods if is_judged(method)] or list(methods)
         attributes = decision_attributes(decision, judged[0] if judged else None, "")
         text = raw.decode("utf-8", "surrogateescape")
         place = self.recorder.place(None)
-        return self._decision(
-            attributes, text, place, self.recorder.next_seq(), now, direction, why, truncated=truncated
+        return self._decision(attributes, text, place, self.recorder.next_seq(), now, direction, why)
+
+    def cut_decision(
+        self,
+        head: bytes,
+        why: str,
+        seen: Judgement | None,
+        decision: Decision,
+        begun: tuple[Place, int, Stamp],
+        direction: str,
+    ) -> str:
+        """The line of a decision on a line past the cap: its first bytes, and what was `seen` of its message.
+
+        `begun` is the place, the seq and the moment of its request.
+        """
+        place, seq, now = begun
+        message = None if seen is None else seen.message
+        attributes = decision_attributes(
+            decision, None if message is None else message.method, "" if seen is None else seen.canonical
         )
+        if message is not None and message.id_text is not None:
+            attributes[v.ID_TEXT] = message.id_text
+        text = head.decode("utf-8", "surrogateescape")
+        child = Place(place.trace_id, self.recorder.new_id(16), place.span_id)
+        return self._decision(attributes, text, child, seq, now, direction, why, truncated=True)
 
     def _decision(
         self,
@@ -216,7 +240,7 @@ class Connection:
         exchange = self.exchange(one, place, seq, now, direction)
         if exchange is None or id_text is None:
             return records, None
-        said = f"Wiretrap refused this {method}: {decision.reason}"
+        said = f"Wiretrap refused this {method if len(method) < _SHORT else 'request'}: {decision.reason}"
         if method == "tools/call" and decision.form != "error":
             modern = (exchange.version or self.version) >= "2026"
             reply = tool_error(id_text, one.code, said, decision.rule, modern=modern)
@@ -233,47 +257,10 @@ class Connection:
     def unread(self, raw: bytes, why: str, now: Stamp, direction: str) -> list[str]:
         """The lines of what no strict reader takes and yet goes on: a decision where some reader sees a call."""
         seen = readings(raw) if direction == CLIENT_TO_SERVER else ()
-        if direction == SERVER_TO_CLIENT or (self.policy is None and not any(one.method in JUDGED for one in seen)):
+        if direction == SERVER_TO_CLIENT or (self.policy is None and not any(is_judged(one.method) for one in seen)):
             return [self.malformed(raw.decode("utf-8", "surrogateescape"), why, now, direction)]
         decision = NO_POLICY if self.policy is None else Decision("deny", "one reading", why, False)
         return [self.unread_decision(raw, why, seen, decision, now, direction)]
-
-    def cut_exchange(self, found: Mapping[str, bytes], now: Stamp) -> Exchange | None:
-        """Open the exchange of a request past the cap, of which only id, method and name were scanned."""
-        text = usable_id(found)
-        method = decoded(found.get("method", b""))
-        if text is None or not isinstance(method, str):
-            return None
-        line = '{"jsonrpc":"2.0","id":' + text + ',"method":' + found["method"].decode("utf-8", "surrogateescape")
-        name = found.get("name", found.get("uri"))
-        if name is not None:
-            key = "name" if "name" in found else "uri"
-            line += ',"params":{"' + key + '":' + name.decode("utf-8", "surrogateescape") + "}"
-        try:
-            message = read_loose((line + "}").encode("utf-8", "surrogateescape")).messages[0]
-        except FrameError:
-            return None
-        one = judge_request(message, None, self.server, self.trust)
-        exchange = self.exchange(one, self.recorder.place(None), self.recorder.next_seq(), now, CLIENT_TO_SERVER)
-        if exchange is not None:
-            label = "arguments" if method == "tools/call" else "params"
-            exchange.attributes.append(encode_attribute(v.payload_truncated(label), True))
-            self.from_client.add(exchange)
-        return exchange
-
-    def cut_answer(self, head: bytes, id_text: str, found: Mapping[str, bytes], now: Stamp, *, ours: bool) -> str:
-        """The line of the exchange that an answer past the cap ends."""
-        exchange = self.from_client.take(id_key(decoded(id_text.encode()), id_text))
-        text = head.decode("utf-8", "surrogateescape")
-        if exchange is None:
-            return self.malformed(text, "an answer that no request asked for", now, SERVER_TO_CLIENT, truncated=True)
-        is_tool = exchange.method == "tools/call"
-        more = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", text, truncated=True)
-        outcome = "protocol_error" if "code" in found else "ok"
-        if is_tool and found.get("is_error") == b"true":
-            outcome = "tool_error"
-            more.append(encode_attribute(v.ERROR_TYPE, outcome))
-        return ended(self.recorder, exchange, now, outcome, more, version=self.version, ours=ours)
 
     def drain(self, now: Stamp) -> list[str]:
         """The lines of every exchange that is still open at the end."""

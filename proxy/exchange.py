@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from proxy import vocabulary as v
-from proxy.frames import IdKey, Member, Message
+from proxy.frames import IdKey, Message, id_key
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.spans import JSON, SERVER, encode_attribute
 
@@ -72,10 +72,12 @@ class Exchanges:
             if not queue:
                 del self.open[exchange.key]
 
-    def cancel(self, key: IdKey | None) -> None:
-        """Note that the requester gave up on a request; its answer may still come."""
-        for exchange in self.open.get(key, ()) if key is not None else ():
+    def cancel(self, key: IdKey | None) -> bool:
+        """Note that the requester gave up on a request, whose answer may still come; whether there is such a one."""
+        queue = self.open.get(key, ()) if key is not None else ()
+        for exchange in queue:
             exchange.cancelled = True
+        return bool(queue)
 
     def drain(self) -> list[Exchange]:
         """All that is still open, in the order in which it was asked."""
@@ -90,26 +92,15 @@ def member_text(message: Message, name: str) -> str | None:
     return None if member is None else message.text_of(member)
 
 
-def string_of(member: Member | None) -> str | None:
-    """A member's value where it is text."""
-    return member.value if member is not None and isinstance(member.value, str) else None
-
-
 def _answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:
     """Encoded attributes of an answer, the message of an error status (None without one), and the outcome."""
-    error = message.members.get("error")
-    if error is not None:
+    error, result = message.members.get("error"), message.members.get("result")
+    if error is not None and (error.value is not None or result is None):
         attributes = payload(v.RESULT, "result", message.text_of(error))
         code = error.value.get("code") if isinstance(error.value, dict) else None
         said = error.value.get("message") if isinstance(error.value, dict) else None
-        if isinstance(code, int):
-            attributes.append(encode_attribute(v.STATUS_CODE, str(code)))
-        if code in NOT_OUR_ERRORS:
-            return attributes, None, "protocol_error"
-        kind = str(code) if isinstance(code, int) else "_OTHER"
-        attributes.append(encode_attribute(v.ERROR_TYPE, kind))
-        return attributes, said if isinstance(said, str) else "", "protocol_error"
-    result = message.members.get("result")
+        more, failure = error_attributes(code, said)
+        return attributes + more, failure, "protocol_error"
     if result is None:
         return [], None, "ok"
     is_tool = exchange.method == "tools/call"
@@ -120,10 +111,28 @@ def _answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str],
     return attributes, None, "ok"
 
 
+def error_attributes(code: JSON, said: JSON) -> tuple[list[str], str | None]:
+    """Encoded attributes of an error's code, and the message of the error status; None where it makes none."""
+    number = code if isinstance(code, int) and not isinstance(code, bool) else None
+    attributes = [] if number is None else [encode_attribute(v.STATUS_CODE, str(number))]
+    if number in NOT_OUR_ERRORS:
+        return attributes, None
+    attributes.append(encode_attribute(v.ERROR_TYPE, "_OTHER" if number is None else str(number)))
+    return attributes, said if isinstance(said, str) else ""
+
+
+def requested(message: Message) -> IdKey | None:
+    """The id of the request that a cancellation names, or None."""
+    member = message.params.get("requestId")
+    return None if member is None else id_key(member.value, message.text_of(member))
+
+
 def negotiated(exchange: Exchange, message: Message) -> str:
     """The protocol version that an answer settles: of initialize its own, in the new era the request's; else ""."""
     result = message.members.get("result")
-    if exchange.method == "initialize" and result is not None and isinstance(result.value, dict):
+    if result is None or not isinstance(result.value, dict):
+        return ""
+    if exchange.method == "initialize":
         version: JSON = result.value.get("protocolVersion")
         return version if isinstance(version, str) else ""
     return exchange.version

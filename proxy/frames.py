@@ -5,10 +5,12 @@ Refuses to know directions, sessions and policy.
 """
 
 import json
-from decimal import Decimal
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from json import JSONDecoder
 from typing import Literal, NamedTuple, TypeAlias
 
+from proxy.keys import ENVELOPE_NAMES, PARAMS_NAMES, envelope_problem, params_problem, shown
 from proxy.spans import JSON
 
 CAP = 16 * 1024 * 1024
@@ -16,16 +18,6 @@ CAP = 16 * 1024 * 1024
 
 IdKey: TypeAlias = tuple[Literal["s"], str] | tuple[Literal["n"], int | Decimal]
 """An id by type and value: 1, "1" and true differ, 1 and 1.0 are one number (wire rule 3)."""
-
-ENVELOPE_NAMES = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
-PARAMS_NAMES = frozenset(
-    {
-        *("_meta", "name", "arguments", "uri", "cursor", "task", "taskId", "ref", "argument", "context", "level"),
-        *("protocolVersion", "capabilities", "clientInfo", "inputResponses", "requestState", "requestId", "reason"),
-        *("progressToken", "progress", "total", "message", "roots", "notifications"),
-    }
-)
-"""Names that MCP gives to members of `params`, in any revision from 2024-11-05 to 2026-07-28."""
 
 _BLANK = " \t\n\r"
 
@@ -105,7 +97,10 @@ def id_key(value: JSON, text: str) -> IdKey | None:
         case int():
             return ("n", value)
         case float():
-            number = Decimal(text)
+            try:
+                number = Decimal(text)
+            except InvalidOperation:  # an exponent past what a Decimal holds
+                return None
             return ("n", number) if number.is_finite() else None
         case _:
             return None
@@ -118,9 +113,17 @@ def _refuse_constant(name: str) -> JSON:
 def _refuse_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     table = dict(pairs)
     if len(table) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise FrameError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is repeated")
+        raise FrameError(f"the key {shown(_repeated(key for key, _ in pairs))} is repeated")
     return table
+
+
+def _repeated(keys: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""
 
 
 def _any_integer(digits: str) -> JSON:
@@ -147,7 +150,7 @@ class _Object(NamedTuple):
     params: list[Member]
 
 
-def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str = "") -> _Object:
+def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None = None) -> _Object:
     """Read the object that begins at `text[start]`; the member named `opened` is read into `params` as well.
 
     Raises FrameError, IndexError or ValueError where the text is no object.
@@ -184,40 +187,20 @@ def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str = "") 
         at = _skip(text, at + 1)
 
 
-def _fold(key: str) -> str:
-    return key.rstrip("\0").casefold()
-
-
-_FOLDED_ENVELOPE = {_fold(name): name for name in ENVELOPE_NAMES}
-_FOLDED_PARAMS = {_fold(name): name for name in PARAMS_NAMES}
-
-
-def check_keys(members: list[Member], names: frozenset[str], folded: dict[str, str], where: str) -> None:
-    """Raise FrameError when a reader that folds case, or ends a key at U+0000, could read another message (rule 7)."""
-    seen: set[str] = set()
-    for member in members:
-        key = member.key
-        plain = _fold(key)
-        if plain in seen:
-            raise FrameError(f"two keys of {where} are one after case folding: {key!r}")
-        seen.add(plain)
-        if key not in names and plain in folded:
-            raise FrameError(f"a key of {where} is {folded[plain]!r} after case folding: {key!r}")
-
-
 def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
     members, end, inner = scan_members(text, start, decoder, "params")
     table = {member.key: member for member in members}
     params = {member.key: member for member in inner}
     if decoder is _STRICT:
         if len(table) != len(members):
-            raise FrameError("a key of the message is repeated")
+            raise FrameError(f"the key {shown(_repeated(member.key for member in members))} is repeated")
         if len(params) != len(inner):
-            raise FrameError("a key of params is repeated")
-        if not table.keys() <= ENVELOPE_NAMES:
-            check_keys(members, ENVELOPE_NAMES, _FOLDED_ENVELOPE, "the message")
-        if not params.keys() <= PARAMS_NAMES:
-            check_keys(inner, PARAMS_NAMES, _FOLDED_PARAMS, "params")
+            raise FrameError(f"the key {shown(_repeated(member.key for member in inner))} is repeated")
+        problem = None if table.keys() <= ENVELOPE_NAMES else envelope_problem(table)
+        if problem is None and not params.keys() <= PARAMS_NAMES:
+            problem = params_problem(params)
+        if problem is not None:
+            raise FrameError(problem)
     return Message(text, start, end, table, params)
 
 

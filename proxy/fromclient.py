@@ -3,17 +3,16 @@
 Refuses to know pipes, and what the server says.
 """
 
-from collections.abc import Mapping
-
 from proxy.connection import BLANK, Connection, Step
-from proxy.exchange import CLIENT_TO_SERVER, Exchange
-from proxy.frames import FrameError, IdKey, Line, Message, id_key, read_loose, read_strict
-from proxy.judging import JUDGED, Judgement, judge_request, meta_text
+from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
+from proxy.frames import FrameError, Line, Message, read_loose, read_strict
+from proxy.judging import Judgement, is_judged, judge_request, meta_text
+from proxy.longlines import Begun, first_seen, flowed
 from proxy.policy import NO_POLICY, Decision
-from proxy.readings import Reading, answerable_ids, readings
+from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
-from proxy.scan import decoded, usable_id
+from proxy.scan import EnvelopeScanner
 
 BATCH_VERSION = "2025-03-26"
 """The one revision that has arrays (MCP 2025-03-26, basic/lifecycle; taken out again in 2025-06-18)."""
@@ -29,17 +28,12 @@ def _reply(replies: list[str], *, batch: bool) -> bytes:
     return text.encode("utf-8", "surrogateescape") + b"\n"
 
 
-def _requested(message: Message) -> IdKey | None:
-    """The id that a cancellation names."""
-    member = message.params.get("requestId")
-    return None if member is None else id_key(member.value, message.text_of(member))
-
-
 class ClientSide:
     """What the client sends on one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._begun: Begun | None = None
 
     def line(self, raw: bytes, now: Stamp) -> Step:
         """A whole line."""
@@ -49,8 +43,7 @@ class ClientSide:
         odd: str | None = None
         try:
             line = read_strict(raw)
-            # A reader in text mode may end a line at a lone carriage return, and see a message inside this one.
-            if b"\r" in raw.rstrip(b"\r\n") and len(readings(raw)) > len(line.messages):
+            if any(is_judged(reading.method) for reading in hidden_readings(raw)):
                 raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
         except FrameError as problem:
             odd = str(problem)
@@ -107,7 +100,7 @@ class ClientSide:
             return None, [wire.malformed(message.source, "neither a request nor an answer", now, CLIENT_TO_SERVER)]
         if message.id_key is None and one.decision is None:
             if method == "notifications/cancelled":
-                wire.from_client.cancel(_requested(message))
+                wire.from_client.cancel(requested(message))
             return None, [wire.notification(message, method, now, CLIENT_TO_SERVER)]
         place = wire.recorder.place(meta_text(message, "traceparent"))
         seq = wire.recorder.next_seq()
@@ -126,6 +119,9 @@ class ClientSide:
             whole = Decision("deny", "whole array", "another message of its array is refused", True)
             refused = one if one.refused else one._replace(decision=whole)
             lines, reply = self.connection.refusal(refused, now, CLIENT_TO_SERVER)
+            if not lines:
+                why = "it stands in an array of which another message is refused"
+                lines = [self.connection.malformed(one.message.source, why, now, CLIENT_TO_SERVER)]
             records += lines
             if reply is not None:
                 replies.append(reply)
@@ -142,7 +138,7 @@ class ClientSide:
         replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids]
         return Step([record], back=_reply(replies, batch=batch))
 
-    def long_line(self, head: bytes, found: Mapping[str, bytes], now: Stamp) -> Step | None:
+    def long_line(self, head: bytes, scanner: EnvelopeScanner, now: Stamp) -> Step | None:
         """A line past the cap, of which the first bytes are here; None when it is refused once its end has come.
 
         A Step forwards `head`; the rest of the line then flows.
@@ -152,24 +148,21 @@ class ClientSide:
             return None
         why = "it is longer than what is looked at"
         decision = NO_POLICY if wire.policy is None else Decision("deny", "one reading", why, False)
-        record = wire.unread_decision(head, why, _seen(found), decision, now, CLIENT_TO_SERVER, truncated=True)
+        self._begun = (wire.recorder.place(None), wire.recorder.next_seq(), now)
+        seen = first_seen(wire, scanner, CLIENT_TO_SERVER)
+        record = wire.cut_decision(head, why, seen, decision, self._begun, CLIENT_TO_SERVER)
         return Step([record], head, gate=True)
 
-    def long_end(self, head: bytes, found: Mapping[str, bytes], now: Stamp, *, flowed: bool) -> Step:
-        """The end of a line past the cap; `found` is what was scanned of it, `flowed` whether it went on."""
+    def long_end(self, head: bytes, scanner: EnvelopeScanner, now: Stamp, *, flows: bool) -> Step:
+        """The end of a line past the cap; `scanner` has seen all of it, `flows` says whether it went on."""
         wire = self.connection
-        if not flowed:
-            why = _FAILED if wire.failed else "it is longer than what policy looks at"
-            rule, code = ("recorder failed", RECORDER_FAILED) if wire.failed else ("one reading", NOT_READABLE)
-            decision = Decision("deny", rule, why, True)
-            record = wire.unread_decision(head, why, _seen(found), decision, now, CLIENT_TO_SERVER, truncated=True)
-            id_text = usable_id(found)
-            replies = [] if id_text is None else [error(id_text, code, f"Wiretrap refused this message: {why}", rule)]
-            return Step([record], back=_reply(replies, batch=False))
-        exchange = wire.cut_exchange(found, now)
-        return Step([], opened=() if exchange is None else (exchange,))
-
-
-def _seen(found: Mapping[str, bytes]) -> tuple[Reading, ...]:
-    method = decoded(found.get("method", b""))
-    return (Reading(method, None, None),) if isinstance(method, str) and method in JUDGED else ()
+        if flows:
+            records, opened = flowed(wire, head, scanner, self._begun, now, CLIENT_TO_SERVER)
+            return Step(records, opened=tuple(opened))
+        why = _FAILED if wire.failed else "it is longer than what policy looks at"
+        rule, code = ("recorder failed", RECORDER_FAILED) if wire.failed else ("one reading", NOT_READABLE)
+        begun = (wire.recorder.place(None), wire.recorder.next_seq(), now)
+        seen = first_seen(wire, scanner, CLIENT_TO_SERVER)
+        record = wire.cut_decision(head, why, seen, Decision("deny", rule, why, True), begun, CLIENT_TO_SERVER)
+        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids_of(scanner)]
+        return Step([record], back=_reply(replies, batch=scanner.array))

@@ -3,18 +3,17 @@
 Refuses to know pipes, and which calls are allowed.
 """
 
-from collections.abc import Mapping
-
 from proxy.connection import BLANK, Connection, Step
-from proxy.exchange import SERVER_TO_CLIENT, Exchange
-from proxy.frames import FrameError, Message, read_loose, read_strict
-from proxy.judging import Judgement, judge_client_request, meta_text
-from proxy.listing import Span, hide_tools, without
-from proxy.policy import CLIENT_REQUESTS, Decision, canonical_name
-from proxy.readings import answerable_ids, readings
+from proxy.exchange import SERVER_TO_CLIENT, Exchange, requested
+from proxy.frames import FrameError, IdKey, Message, read_loose, read_strict
+from proxy.judging import Judgement, client_request, judge_client_request, meta_text
+from proxy.listing import Span, answer_ids, hide_tools, replaced, without
+from proxy.longlines import answered, first_seen, flowed
+from proxy.policy import NO_POLICY, Decision, canonical_name
+from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
-from proxy.scan import decoded, usable_id
+from proxy.scan import EnvelopeScanner
 
 _TOO_LONG = "it is longer than what policy looks at"
 
@@ -34,26 +33,34 @@ class ServerSide:
             judged = self._guarded(raw, now)
             if judged is not None:
                 return judged
+        if not wire.hides or not wire.from_client.open:
+            return self._passed(raw, frozenset(), now)
+        shown, ours, records = self._shown(raw, now)
+        step = self._passed(shown, ours, now)
+        return step._replace(records=records + step.records)
+
+    def _passed(self, raw: bytes, ours: frozenset[IdKey], now: Stamp) -> Step:
+        """A line that goes on as it is; `ours` are the ids whose answers in it are the proxy's own."""
+        wire = self.connection
         try:
             line = read_loose(raw)
         except FrameError as problem:
             return Step(wire.unread(raw, str(problem), now, SERVER_TO_CLIENT), raw)
         records: list[str] = []
         opened: list[Exchange] = []
-        forward = raw
         gate = False
         for message in line.messages:
             if message.is_answer:
-                edited, ours, seen = self._edited(message, raw, batch=line.batch)
-                forward = forward if edited is None else edited
-                records += wire.answer(wire.from_client, seen, now, SERVER_TO_CLIENT, ours=ours)
+                key = message.id_key
+                records += wire.answer(wire.from_client, message, now, SERVER_TO_CLIENT, ours=key in ours)
             else:
-                gate = gate or message.method in CLIENT_REQUESTS
-                exchange, lines = self._message(judge_client_request(message, wire.policy), now)
+                one = judge_client_request(message, wire.policy)
+                gate = gate or one.decision is not None
+                exchange, lines = self._message(one, now)
                 records += lines
                 if exchange is not None:
                     opened.append(exchange)
-        return Step(records, forward, gate=gate, opened=tuple(opened))
+        return Step(records, raw, gate=gate, opened=tuple(opened))
 
     def _message(self, one: Judgement, now: Stamp) -> tuple[Exchange | None, list[str]]:
         wire = self.connection
@@ -62,6 +69,8 @@ class ServerSide:
         if method is None:
             return None, [wire.malformed(message.source, "neither a request nor an answer", now, SERVER_TO_CLIENT)]
         if message.id_key is None and one.decision is None:
+            if method == "notifications/cancelled":
+                self._cancelled(requested(message))
             return None, [wire.notification(message, method, now, SERVER_TO_CLIENT)]
         place = wire.recorder.place(meta_text(message, "traceparent"))
         seq = wire.recorder.next_seq()
@@ -72,35 +81,67 @@ class ServerSide:
             return exchange, []
         return exchange, [wire.decision(one, place, seq, now, SERVER_TO_CLIENT, None)]
 
-    def _edited(self, message: Message, raw: bytes, *, batch: bool) -> tuple[bytes | None, bool, Message]:
-        """What the client gets for a tools/list answer that is edited: the bytes, whether ours, the answer as read."""
+    def _cancelled(self, key: IdKey | None) -> None:
+        """The server gives up on a request of its own, or ends a subscription of the client's (MCP 2026-07-28)."""
         wire = self.connection
-        asked = wire.from_client.first(message.id_key)
-        policy = wire.policy
-        if policy is None or not policy.hides or asked is None or asked.method != "tools/list":
-            return None, False, message
+        if not wire.from_server.cancel(key):
+            listening = wire.from_client.first(key)
+            if listening is not None and listening.method == "subscriptions/listen":
+                wire.from_client.cancel(key)
+
+    def _listing(self, key: IdKey | None) -> Exchange | None:
+        """The tools/list that an answer with this id ends; None where it ends none."""
+        asked = self.connection.from_client.first(key)
+        return asked if asked is not None and asked.method == "tools/list" else None
+
+    def _shown(self, raw: bytes, now: Stamp) -> tuple[bytes, frozenset[IdKey], list[str]]:
+        """The line without hidden tools, an error where its tools have no one reading.
+
+        Beside it the ids that the proxy answers in the server's place, and the lines about what the server said there.
+        """
+        wire = self.connection
 
         def hidden(name: str) -> bool:
-            return policy.hides_tool(canonical_name(wire.server, "tool", name), wire.trust)
+            tool = canonical_name(wire.server, "tool", name)
+            return wire.policy is not None and wire.policy.hides_tool(tool, wire.trust)
 
         try:
-            if batch:
-                raise FrameError("it stands in an array")
-            text = hide_tools(read_strict(raw).messages[0], hidden)
-        except (ValueError, RecursionError) as problem:
-            said = f"Wiretrap could not take hidden tools out of this answer: {problem}"
-            replaced = error(asked.id_text, NOT_READABLE, said).encode("utf-8", "surrogateescape") + b"\n"
-            return replaced, True, read_loose(replaced).messages[0]
-        if text is None:
-            return None, False, message
-        edited = text[:-1].encode()
-        return edited, False, read_loose(edited).messages[0]
+            line = read_strict(raw)
+        except FrameError as problem:
+            for key in answer_ids(raw):
+                asked = self._listing(key)
+                if asked is not None:
+                    record = wire.malformed(raw.decode("utf-8", "surrogateescape"), str(problem), now, SERVER_TO_CLIENT)
+                    return (
+                        f"{_instead(asked, problem)}\n".encode("utf-8", "surrogateescape"),
+                        frozenset({key}),
+                        [record],
+                    )
+            return raw, frozenset(), []
+        edits: list[tuple[Span, str]] = []
+        ours: set[IdKey] = set()
+        records: list[str] = []
+        for message in line.messages:
+            asked = self._listing(message.id_key)
+            if asked is None:
+                continue
+            try:
+                edits += hide_tools(message, hidden)
+            except (ValueError, RecursionError) as problem:
+                edits.append((Span(message.start, message.end), _instead(asked, problem)))
+                ours.add(asked.key)
+                records.append(wire.malformed(message.source, str(problem), now, SERVER_TO_CLIENT))
+        if not edits:
+            return raw, frozenset(), records
+        return replaced(raw.decode(), edits).encode("utf-8", "surrogateescape"), frozenset(ours), records
 
     def _guarded(self, raw: bytes, now: Stamp) -> Step | None:
         """Refuse what is, or may be read as, a client request that is denied; None when the line may go its way."""
         wire = self.connection
         try:
             line = read_strict(raw)
+            if any(self._denies(reading.method) for reading in hidden_readings(raw)):
+                raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
         except FrameError as problem:
             denied = tuple(one for one in readings(raw) if self._denies(one.method))
             if not denied:
@@ -115,15 +156,8 @@ class ServerSide:
             return None
         records: list[str] = []
         replies = []
-        for message, cut in zip(line.messages, gone, strict=True):
-            if not cut:
-                continue
-            one = judge_client_request(message, wire.policy)
-            if wire.failed:
-                reason = "the record cannot be written, so nothing is asked of the client"
-                decision = Decision("deny", "recorder failed", reason, True, "error")
-                one = one._replace(decision=decision, code=RECORDER_FAILED)
-            lines, reply = wire.refusal(one, now, SERVER_TO_CLIENT)
+        for message in (message for message, cut in zip(line.messages, gone, strict=True) if cut):
+            lines, reply = wire.refusal(self._refused(message), now, SERVER_TO_CLIENT)
             records += lines
             if reply is not None:
                 replies.append(reply)
@@ -131,37 +165,67 @@ class ServerSide:
             return Step(records, back=_lines(replies))
         # In an array the other messages go on: most of them are answers that the client waits for.
         spans = [Span(message.start, message.end) for message in line.messages]
-        rest = without(line.messages[0].text, spans, gone)[:-1].encode()
-        step = self.line(rest, now)
+        step = self.line(without(raw.decode(), spans, gone).encode(), now)
         return step._replace(records=records + step.records, back=_lines(replies) + step.back)
 
+    def _refused(self, message: Message) -> Judgement:
+        one = judge_client_request(message, self.connection.policy)
+        if not self.connection.failed:
+            return one
+        reason = "the record cannot be written, so nothing is asked of the client"
+        return one._replace(decision=Decision("deny", "recorder failed", reason, True, "error"), code=RECORDER_FAILED)
+
     def _denies(self, method: str | None) -> bool:
-        if method not in CLIENT_REQUESTS:
+        meant = None if method is None else client_request(method)
+        if meant is None:
             return False
         policy = self.connection.policy
         return self.connection.failed or (
-            policy is not None and policy.in_force and policy.judge_client_request(method).verdict == "deny"
+            policy is not None and policy.in_force and policy.judge_client_request(meant).verdict == "deny"
         )
 
-    def long_line(self, head: bytes, found: Mapping[str, bytes], now: Stamp, *, held: bool) -> Step:
-        """A line past the cap, at its end; `head` is what was kept of it and `found` what was scanned.
+    def long_end(self, head: bytes, scanner: EnvelopeScanner, now: Stamp, *, flows: bool) -> Step:
+        """The end of a line past the cap; `head` is what was kept of it, and `scanner` has seen all of it.
 
-        One that flowed is only recorded. One that was held, since it might have had to be judged, is replaced: its
-        request is answered by an error, or it is answered itself where it asks something of the client.
+        One that flowed is only recorded. One that was held, since it might have had to be judged, is replaced: the
+        requests that it answers get an error, and so do its own.
         """
         wire = self.connection
-        method = decoded(found.get("method", b""))
-        id_text = usable_id(found)
-        if isinstance(method, str) or id_text is None:
-            text = head.decode("utf-8", "surrogateescape")
-            record = wire.malformed(text, "it is longer than what is looked at", now, SERVER_TO_CLIENT, truncated=True)
-            asks = held and isinstance(method, str) and id_text is not None
-            back = _lines([error(id_text, NOT_READABLE, f"Wiretrap refused this request: {_TOO_LONG}")]) if (
-                asks and id_text is not None) else b""  # fmt: skip
-            return Step([record], back=back)
-        record = wire.cut_answer(head, id_text, found, now, ours=held)
-        said = f"Wiretrap could not pass this answer on: {_TOO_LONG}"
-        return Step([record], _lines([error(id_text, NOT_READABLE, said)]) if held else b"")
+        text = head.decode("utf-8", "surrogateescape")
+        if flows:
+            records: list[str] = []
+            begun = (wire.recorder.place(None), wire.recorder.next_seq(), now)
+            seen = first_seen(wire, scanner, SERVER_TO_CLIENT)
+            if seen is not None and seen.decision is not None:
+                why = "it is longer than what is looked at"
+                records.append(wire.cut_decision(head, why, seen, NO_POLICY, begun, SERVER_TO_CLIENT))
+            lines, opened = flowed(wire, head, scanner, begun, now, SERVER_TO_CLIENT)
+            records += lines
+            if not records and not opened:
+                records.append(
+                    wire.malformed(text, "it is too long to be looked at", now, SERVER_TO_CLIENT, truncated=True)
+                )
+            return Step(records, opened=tuple(opened))
+        records = [wire.malformed(text, _TOO_LONG, now, SERVER_TO_CLIENT, truncated=True)]
+        forward: list[str] = []
+        asking = set(ids_of(scanner))
+        for envelope in scanner.envelopes:
+            line = (
+                None if envelope.id_text in asking else answered(wire, head, envelope, now, SERVER_TO_CLIENT, ours=True)
+            )
+            if line is not None and envelope.id_text is not None:
+                records.append(line)
+                said = f"Wiretrap could not pass this answer on: {_TOO_LONG}"
+                forward.append(error(envelope.id_text, NOT_READABLE, said))
+        said = f"Wiretrap refused this request: {_TOO_LONG}"
+        back = [error(one, NOT_READABLE, said) for one in ids_of(scanner)]
+        return Step(records, _lines(forward), _lines(back))
+
+
+def _instead(asked: Exchange, problem: Exception) -> str:
+    """The error that the client gets for an answer that could not be edited."""
+    said = f"Wiretrap could not take hidden tools out of this answer: {problem}"
+    return error(asked.id_text, NOT_READABLE, said)
 
 
 def _lines(replies: list[str]) -> bytes:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from proxy import vocabulary as v
 from proxy.frames import Message
+from proxy.keys import fold_method, shown
 from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
 from proxy.refusals import DENIED, NOT_READABLE
 from proxy.spans import JSON, Attribute
@@ -19,7 +20,8 @@ JUDGED: dict[str, tuple[Kind, str]] = {
 }
 """The methods that `default` and the rules speak of, and the member of params that names the target."""
 
-_FOLDED = {method.casefold(): method for method in (*JUDGED, *CLIENT_REQUESTS)}
+_FOLDED_CALLS = {fold_method(method): method for method in JUDGED}
+_FOLDED_REQUESTS = {fold_method(method): method for method in CLIENT_REQUESTS}
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """Where a request of the era of 2026-07-28 carries its version, in `_meta`."""
 
@@ -47,11 +49,13 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
     method = message.method
     enforced = policy is not None and policy.in_force
     if method not in JUDGED:
-        plain = method.strip(" \t\r\n\0").casefold() if method is not None else ""
-        if policy is not None and plain in _FOLDED and method not in CLIENT_REQUESTS:
-            reason = f"the method {method!r} is {_FOLDED[plain]!r} to a reader that folds case or cuts blanks"
-            return Judgement(message, Decision("deny", "one reading", reason, enforced), code=NOT_READABLE)
-        return Judgement(message, None)
+        meant = None if method is None else _FOLDED_CALLS.get(fold_method(method))
+        if method is None or meant is None:
+            return Judgement(message, None)
+        if policy is None:
+            return Judgement(message, NO_POLICY)
+        reason = f"the method {shown(method)} is {meant!r} to a reader that folds case or cuts blanks"
+        return Judgement(message, Decision("deny", "one reading", reason, enforced), code=NOT_READABLE)
     kind, key = JUDGED[method]
     member = message.params.get(key)
     if member is None or not isinstance(member.value, str):
@@ -74,11 +78,20 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
 def judge_client_request(message: Message, policy: Policy | None) -> Judgement:
     """Judge a message from the server: sampling, elicitation and roots requests have a decision, others none."""
     method = message.method
-    if method not in CLIENT_REQUESTS:
+    meant = None if method is None else client_request(method)
+    if meant is None:
         return Judgement(message, None)
-    if policy is None:
-        return Judgement(message, NO_POLICY)
-    return Judgement(message, policy.judge_client_request(method))
+    return Judgement(message, NO_POLICY if policy is None else policy.judge_client_request(meant))
+
+
+def client_request(method: str) -> str | None:
+    """The method of a client request that a reader may take this one for, which folds case; None for any other."""
+    return method if method in CLIENT_REQUESTS else _FOLDED_REQUESTS.get(fold_method(method))
+
+
+def is_judged(method: str) -> bool:
+    """Whether some reader may take this method for one that the rules speak of."""
+    return method in JUDGED or fold_method(method) in _FOLDED_CALLS
 
 
 def decision_attributes(decision: Decision, method: str | None, canonical: str) -> dict[str, Attribute]:

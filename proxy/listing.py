@@ -3,18 +3,23 @@
 Refuses to know which tools are hidden and why.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from json import JSONDecoder
 from typing import NamedTuple
 
-from proxy.frames import FrameError, Message, scan_members
+from proxy.frames import FrameError, IdKey, Message, id_key, scan_members
+from proxy.keys import fold
+from proxy.scan import EnvelopeScanner, decoded
+from proxy.spans import JSON
 
 _DECODER = JSONDecoder()
 _BLANK = " \t\n\r"
+_RESULT_NAMES = {fold(name): name for name in ("tools", "cacheScope", "nextCursor")}
 
 
 class Span(NamedTuple):
-    """An element of an array, by where its text begins and ends."""
+    """A part of a text, by where it begins and ends."""
 
     start: int
     end: int
@@ -34,64 +39,105 @@ def elements(text: str, start: int) -> list[Span]:
         at = end
 
 
-def without(text: str, array: Sequence[Span], gone: Sequence[bool]) -> str:
-    """The text without the elements that are `gone`: of each its own text, one comma, and the blanks between.
+def cuts(array: Sequence[Span], gone: Sequence[bool]) -> list[Span]:
+    """What to take out for the elements that are `gone`: of each its text, one comma, and the blanks between.
 
     The comma behind a leading element goes, and the one before any other, so that the array stays an array.
     """
-    pieces: list[str] = []
-    at = 0
+    found: list[Span] = []
     kept = False
     for index, (span, cut) in enumerate(zip(array, gone, strict=True)):
         if not cut:
             kept = True
-            continue
-        if kept:
-            begin, end = array[index - 1].end, span.end
+        elif kept:
+            found.append(Span(array[index - 1].end, span.end))
         else:
-            begin, end = span.start, array[index + 1].start if index + 1 < len(array) else span.end
-        begin = max(begin, at)
-        pieces.append(text[at:begin])
-        at = end
+            found.append(Span(span.start, array[index + 1].start if index + 1 < len(array) else span.end))
+    return found
+
+
+def replaced(text: str, edits: Sequence[tuple[Span, str]]) -> str:
+    """The text with each span, none of which overlap, replaced."""
+    pieces: list[str] = []
+    at = 0
+    for span, new in sorted(edits):
+        pieces += (text[at : span.start], new)
+        at = span.end
     return "".join(pieces) + text[at:]
 
 
-def hide_tools(message: Message, hidden: Callable[[str], bool]) -> str | None:
-    """The text of a tools/list answer without hidden tools and with a private cache scope; None when none is hidden.
+def without(text: str, array: Sequence[Span], gone: Sequence[bool]) -> str:
+    """The text without the elements of its array that are `gone`."""
+    return replaced(text, [(span, "") for span in cuts(array, gone)])
 
-    Raises FrameError when a reader could see another list than we do (wire rule 7).
+
+def hide_tools(message: Message, hidden: Callable[[str], bool]) -> list[tuple[Span, str]]:
+    """The edits that take hidden tools out of a strictly read tools/list answer and make its cache scope private.
+
+    Empty when no tool is hidden. Raises FrameError when a reader could see another list than we do (wire rule 7).
     """
     result = message.members.get("result")
     if result is None or not isinstance(result.value, dict):
-        return None
-    inner = scan_members(message.text, result.start, _DECODER).members
-    names = {"tools", "cacheScope", "nextCursor"}
-    for member in inner:
-        if member.key not in names and member.key.rstrip("\0").casefold() in {name.casefold() for name in names}:
-            raise FrameError(f"a key of the result is {member.key!r}")
-    table = {member.key: member for member in inner}
+        return []
+    if "method" in message.members:
+        raise FrameError("it is a request and an answer in one")
+    table = {member.key: member for member in scan_members(message.text, result.start, _DECODER).members}
+    for key in table:
+        if _RESULT_NAMES.get(fold(key), key) != key:
+            raise FrameError(f"a key of the result is {_RESULT_NAMES[fold(key)]!r} after case folding")
     tools = table.get("tools")
     if tools is None or not isinstance(tools.value, list):
-        return None
+        return []
     gone: list[bool] = []
     for tool in tools.value:
         if not isinstance(tool, dict):
             raise FrameError("an element of tools is no object")
-        if any(key != "name" and key.rstrip("\0").casefold() == "name" for key in tool):
-            raise FrameError("a tool has two names after case folding")
+        if any(key != "name" and fold(key) == "name" for key in tool):
+            raise FrameError("a tool has a key that is 'name' after case folding")
         name = tool.get("name")
         gone.append(isinstance(name, str) and hidden(name))
     if not any(gone):
-        return None
-    text = message.text
+        return []
+    edits = [(span, "") for span in cuts(elements(message.text, tools.start), gone)]
     scope = table.get("cacheScope")
-    spans = elements(text, tools.start)
-    if scope is None:
-        return without(text, spans, gone)
-    private = '"private"'
-    if scope.start > tools.end:
-        text = text[: scope.start] + private + text[scope.end :]
-        return without(text, spans, gone)
-    grown = len(private) - (scope.end - scope.start)
-    text = text[: scope.start] + private + text[scope.end :]
-    return without(text, [Span(span.start + grown, span.end + grown) for span in spans], gone)
+    if scope is not None:
+        edits.append((Span(scope.start, scope.end), '"private"'))
+    return edits
+
+
+class _Pairs(dict[str, JSON]):
+    """An object that remembers its repeated keys."""
+
+    pairs: list[tuple[str, JSON]]
+
+
+def _remember(pairs: list[tuple[str, JSON]]) -> _Pairs:
+    table = _Pairs(pairs)
+    table.pairs = pairs
+    return table
+
+
+def _values(value: JSON, name: str) -> list[JSON]:
+    return [inner for key, inner in value.pairs if fold(key) == name] if isinstance(value, _Pairs) else []
+
+
+def _integer(digits: str) -> JSON:
+    return int(digits) if len(digits) < 4000 else float(digits)
+
+
+def answer_ids(raw: bytes) -> list[IdKey]:
+    """The ids under which some reader may take a line, which cannot be read strictly, for an answer with a result."""
+    text = raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff").lstrip()
+    decoder = JSONDecoder(object_pairs_hook=_remember, strict=False, parse_int=_integer)
+    try:
+        value: JSON = decoder.raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        scanner = EnvelopeScanner()
+        scanner.feed(raw)
+        texts = [envelope.id_text for envelope in scanner.envelopes]
+        keys = [id_key(decoded(text.encode()), text) for text in texts if text is not None]
+    else:
+        messages = value if isinstance(value, list) else [value]
+        ids = [asked for one in messages if _values(one, "result") for asked in _values(one, "id")]
+        keys = [id_key(asked, json.dumps(asked)) for asked in ids if isinstance(asked, str | int | float)]
+    return [key for key in keys if key is not None]

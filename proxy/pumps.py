@@ -6,6 +6,7 @@ Refuses to know processes and signals: it is given file descriptors and a relay.
 import os
 from collections import deque
 from collections.abc import Callable
+from select import POLLIN, POLLOUT, poll
 from threading import Condition, Thread
 
 from proxy.relay import Passage, Relay
@@ -17,7 +18,16 @@ def write_all(fd: int, data: bytes) -> None:
     """Write all of `data`, however often it takes."""
     view = memoryview(data)
     while view:
-        view = view[os.write(fd, view) :]
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:  # whoever shares the pipe with us has made it so
+            _wait(fd, POLLOUT)
+
+
+def _wait(fd: int, event: int) -> None:
+    waiting = poll()
+    waiting.register(fd, event)
+    waiting.poll()
 
 
 class Outlet:
@@ -61,9 +71,11 @@ class Outlet:
             self._turn.notify_all()
 
     def end(self) -> None:
-        """Nothing more flows: write what is still posted, and close."""
+        """Nothing more flows: write what is still posted, and close.
+
+        A line that the flow left unterminated is ended only where a line of ours must follow it.
+        """
         with self._turn:
-            self._mid_line = False
             self._ended = True
             self._turn.notify_all()
             poster = self._poster
@@ -76,12 +88,14 @@ class Outlet:
     def _post(self) -> None:
         while True:
             with self._turn:
-                while (self._busy or self._mid_line or not self._lines) and not (self._ended and not self._lines):
+                while self._busy or ((self._mid_line or not self._lines) and not self._ended):
                     self._turn.wait()
                 if not self._lines:
                     return
                 self._busy = True
                 lines = self._lines.popleft()
+                if self._mid_line:
+                    lines = b"\n" + lines
             self._write(lines, False)
 
     def _write(self, data: bytes, mid_line: bool) -> None:
@@ -151,7 +165,10 @@ class Pumps:
 
 
 def _read(fd: int) -> bytes:
-    try:
-        return os.read(fd, CHUNK)
-    except OSError:
-        return b""
+    while True:
+        try:
+            return os.read(fd, CHUNK)
+        except BlockingIOError:
+            _wait(fd, POLLIN)
+        except OSError:
+            return b""

@@ -8,12 +8,15 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from proxy.frames import CAP, FrameError, Message, read_loose
-from proxy.scan import EnvelopeScanner, decoded, usable_id
+from proxy.frames import CAP
+from proxy.keys import fold
+from proxy.scan import EnvelopeScanner
 from proxy.spans import JSON
 
 _MOST = 256
 """Readings of one line that are told apart; past it the rest are the same attack again."""
+_BETWEEN = " \t\n\r\v\f\0\x1e,\ufeff"
+"""What some reader skips between two messages: blanks, the mark of RFC 7464, a comma, a byte order mark."""
 
 
 class Reading(NamedTuple):
@@ -31,24 +34,21 @@ class _Pairs(list[tuple[str, JSON]]):
 def _texts(raw: bytes) -> Iterator[str]:
     """The line as text, in each encoding that a JSON reader may guess (RFC 4627 section 3)."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
-        for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
-            try:
-                yield raw.decode(encoding).removeprefix("\ufeff")
-            except UnicodeDecodeError:
-                continue
-    text = raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    yield text
-    # A reader in text mode may end a line at a lone carriage return.
-    if "\r" in text.rstrip("\r\n"):
-        yield from text.split("\r")
+        # A line feed of more than one byte is cut in the middle, so the last character may be half.
+        for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
+            yield raw.decode(encoding, "replace").rstrip("\ufffd").removeprefix("\ufeff")
+    yield raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def _integer(digits: str) -> JSON:
     return int(digits) if len(digits) < 4000 else float(digits)
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs, strict=False, parse_int=_integer)
+
+
 def _values(pairs: _Pairs, name: str) -> list[JSON]:
-    return [value for key, value in pairs if key.rstrip("\0").casefold() == name]
+    return [value for key, value in pairs if fold(key) == name]
 
 
 def _plain(value: JSON) -> JSON:
@@ -61,81 +61,113 @@ def _plain(value: JSON) -> JSON:
             return value
 
 
+def _of_value(value: JSON) -> Iterator[Reading]:
+    """The readings of a message, or of an array of them, in another array too."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, _Pairs):
+            yield from _of_object(one)
+        elif isinstance(one, list):
+            waiting += reversed(one)
+
+
 def _of_object(pairs: _Pairs) -> Iterator[Reading]:
-    methods = [method for method in _values(pairs, "method") if isinstance(method, str)]
+    methods = dict.fromkeys(method for method in _values(pairs, "method") if isinstance(method, str))
     if not methods:
         return
-    targets: list[tuple[str | None, JSON]] = []
+    targets: dict[str | None, JSON] = {}
     for params in _values(pairs, "params"):
         if isinstance(params, _Pairs):
-            arguments = [_plain(value) for value in _values(params, "arguments")] or [None]
-            names = [name for key in ("name", "uri") for name in _values(params, key) if isinstance(name, str)]
-            targets += [(name, value) for name in names for value in arguments]
+            arguments = _values(params, "arguments")
+            plain = _plain(arguments[-1]) if arguments else None
+            for key in ("name", "uri"):
+                targets.update((name, plain) for name in _values(params, key) if isinstance(name, str))
     for method in methods:
-        yield from (Reading(method, name, value) for name, value in targets or [(None, None)])
+        yield from (Reading(method, name, value) for name, value in (targets or {None: None}).items())
 
 
-def _of_scan(raw: bytes) -> Iterator[Reading]:
-    """The reading of a line that is cut, or nested past what a parser takes."""
+def _of_scan(text: str) -> Iterator[Reading]:
+    """The readings of what is cut, or nested past what a parser takes."""
     scanner = EnvelopeScanner()
-    scanner.feed(raw)
-    method = decoded(scanner.found.get("method", b""))
-    if isinstance(method, str):
-        name = decoded(scanner.found.get("name", scanner.found.get("uri", b"")))
-        yield Reading(method, name if isinstance(name, str) else None, None)
+    scanner.feed(text.encode("utf-8", "surrogateescape"))
+    for envelope in scanner.envelopes:
+        method = envelope.text("method")
+        if method is not None:
+            yield Reading(method, envelope.target, None)
+
+
+def _of_text(text: str) -> Iterator[Reading]:
+    """The readings of all messages that stand in a text, one behind the other."""
+    at = 0
+    while at < len(text):
+        if text[at] in _BETWEEN:
+            at += 1
+            continue
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+            yield from _of_value(value)
+        except (ValueError, RecursionError):
+            yield from _of_scan(text[at:])
+            return
 
 
 def _all(raw: bytes) -> Iterator[Reading]:
     for text in _texts(raw):
-        try:
-            value = json.loads(text, object_pairs_hook=_Pairs, strict=False, parse_int=_integer)
-            elements = [value] if isinstance(value, _Pairs) else value if isinstance(value, list) else []
-            for element in elements:
-                if isinstance(element, _Pairs):
-                    yield from _of_object(element)
-        except (ValueError, RecursionError):
-            yield from _of_scan(text.encode("utf-8", "surrogateescape"))
+        yield from _of_text(text)
+        yield from _of_parts(text)
+
+
+def _of_parts(text: str) -> Iterator[Reading]:
+    """The readings that a reader has more which ends a line at a carriage return, as one in text mode does."""
+    whole = text.strip()
+    if "\r" not in whole:
+        return
+    for part in whole.split("\r"):
+        begin = part.lstrip()
+        if begin.startswith(("{", "[")):
+            try:
+                value, _ = _DECODER.raw_decode(begin)
+                yield from _of_value(value)
+            except (ValueError, RecursionError):
+                continue
+
+
+def hidden_readings(raw: bytes) -> tuple[Reading, ...]:
+    """The readings of a strictly read line that only a reader has which ends a line at a carriage return."""
+    if b"\r" not in raw.strip():
+        return ()
+    return _distinct(_of_parts(raw.decode("utf-8", "surrogateescape")))
 
 
 def readings(raw: bytes) -> tuple[Reading, ...]:
     """Every reading of a line, each once, in the order in which they are found; at most 256 of them."""
-    found: list[Reading] = []
-    seen: set[tuple[str, str | None]] = set()
-    for reading in _all(raw[:CAP]):
-        if (reading.method, reading.name) not in seen:
-            seen.add((reading.method, reading.name))
-            found.append(reading)
-            if len(found) == _MOST:
-                break
-    return tuple(found)
+    return _distinct(_all(raw[:CAP]))
+
+
+def _distinct(found: Iterator[Reading]) -> tuple[Reading, ...]:
+    table: dict[tuple[str, str | None], Reading] = {}
+    for reading in found:
+        table.setdefault((reading.method, reading.name), reading)
+        if len(table) == _MOST:
+            break
+    return tuple(table.values())
 
 
 def answerable_ids(raw: bytes) -> tuple[list[str], bool]:
     """The texts of the ids that requests of an unreadable line can be answered under, and whether it is an array.
 
-    A message whose id has two readings has none.
+    A message whose id has two readings has none, and neither has an answer.
     """
     for text in _texts(raw[:CAP]):
-        try:
-            line = read_loose(text.encode("utf-8", "surrogateescape"))
-        except (FrameError, UnicodeEncodeError):
-            scanner = EnvelopeScanner()
-            scanner.feed(text.encode("utf-8", "surrogatepass"))
-            found = usable_id(scanner.found) if "id" not in scanner.repeated else None
-            if found is not None:
-                return [found], False
-            continue
-        if line.batch or line.messages[0].method is not None:
-            return [text for text in map(_id_of, line.messages) if text is not None], line.batch
-        found = _id_of(line.messages[0])
-        return ([] if found is None else [found]), False
+        scanner = EnvelopeScanner()
+        scanner.feed(text.encode("utf-8", "surrogateescape"))
+        if scanner.envelopes:
+            return ids_of(scanner), scanner.array
     return [], False
 
 
-def _id_of(message: Message) -> str | None:
-    scanner = EnvelopeScanner()
-    scanner.feed(message.source.encode("utf-8", "surrogateescape"))
-    folded = [key for key in message.members if key.rstrip("\0").casefold() == "id"]
-    if "id" in scanner.repeated or folded != ["id"] or message.is_answer:
-        return None
-    return usable_id(scanner.found)
+def ids_of(scanner: EnvelopeScanner) -> list[str]:
+    """The texts of the ids that the requests which were scanned can be answered under."""
+    asks = [envelope for envelope in scanner.envelopes if "method" in envelope.found or "method" in envelope.repeated]
+    return [envelope.id_text for envelope in asks if envelope.id_text is not None]

@@ -128,13 +128,14 @@ class Recorder:
         )
 
     def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
-        """The attributes that every zero-length span begins with, and those given."""
+        """The attributes that every zero-length span begins with, and those given; `direction` "" where it has none."""
         encoded = [
             encode_attribute(v.SPAN_KIND, kind),
             encode_attribute(v.SEQ, self.next_seq()),
             encode_attribute(v.MONO, now.mono),
-            encode_attribute(v.DIRECTION, direction),
         ]
+        if direction:
+            encoded.append(encode_attribute(v.DIRECTION, direction))
         encoded += [encode_attribute(key, value) for key, value in attributes.items()]
         return encoded
 

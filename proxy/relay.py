@@ -73,6 +73,7 @@ class Relay:
             "server": LineBuffer(CAP if self.session.edits else HELD_FROM_SERVER),
         }
         self._long: dict[str, LongLine | None] = {"client": None, "server": None}
+        self._mid_line = {"client": False, "server": False}
         self._write(self.session.opened())
 
     def from_client(self, chunk: bytes) -> Passage:
@@ -109,24 +110,36 @@ class Relay:
                 self.failure = self.failure or str(error)
 
     def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
-        if not pieces:
-            return Passage(mid_line=self._lines[side].flowing)
         forward: list[bytes] = []
         back: list[bytes] = []
-        with self._lock:
-            for piece in pieces:
-                step = self._piece(side, piece)
-                forward.append(step.forward)
-                back.append(step.back)
+        if pieces:
+            with self._lock:
+                for piece in pieces:
+                    step = self._guarded(side, piece)
+                    forward.append(step.forward)
+                    back.append(step.back)
         ahead, behind = b"".join(forward), b"".join(back)
-        mid_line = self._lines[side].flowing
+        if ahead:
+            self._mid_line[side] = not ahead.endswith(b"\n")
+        mid_line = self._mid_line[side]
         return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line)
+
+    def _guarded(self, side: Side, piece: Piece) -> Step:
+        try:
+            return self._piece(side, piece)
+        except Exception as error:  # a fault of ours lets no call through, and keeps no answer back
+            self._fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
+            self._long[side] = None
+            return self._unseen(side, piece.data)
+
+    def _unseen(self, side: Side, data: bytes) -> Step:
+        return Step([], data if side == "server" and not self.session.edits else b"")
 
     def _piece(self, side: Side, piece: Piece) -> Step:
         match piece.part:
             case Part.WHOLE:
                 moment = now()
-                return self._recorded(side, self.session.line(side, piece.data, moment), piece.data, moment)
+                return self._recorded(side, self.session.line(side, piece.data, moment), moment)
             case Part.FIRST:
                 return self._first(side, piece.data)
             case Part.MORE:
@@ -135,23 +148,17 @@ class Relay:
                 return self._last(side, piece.data)
 
     def _first(self, side: Side, data: bytes) -> Step:
-        moment = now()
-        if side == "server":
-            long = LongLine(data, flows=not self.session.edits)
-            step = Step([], data if long.flows else b"")
-        else:
-            long = LongLine(data, flows=True)
-            begun = self.session.client.long_line(data, long.scanner.found, moment)
+        long = self._long[side] = LongLine(data, flows=side == "server" and not self.session.edits)
+        if side == "client":
+            begun = self.session.client.long_line(data, long.scanner, now())
             # A record that fails here leaves no call let through: the line is refused at its end.
             long.flows = begun is not None and self._write(begun)
-            step = Step([], data if long.flows else b"")
-        self._long[side] = long
-        return step
+        return Step([], data if long.flows else b"")
 
     def _more(self, side: Side, data: bytes) -> Step:
         long = self._long[side]
         if long is None:
-            return Step([], data)
+            return self._unseen(side, data)
         long.take(data)
         return Step([], data if long.flows else b"")
 
@@ -159,35 +166,34 @@ class Relay:
         long = self._long[side]
         self._long[side] = None
         if long is None:
-            return Step([], data)
+            return self._unseen(side, data)
         long.take(data)
         moment = now()
         head = bytes(long.kept)
-        found = {name: text for name, text in long.scanner.found.items() if name not in long.scanner.repeated}
-        tail = data if long.flows else b""
         if side == "client":
-            step = self.session.client.long_end(head, found, moment, flowed=long.flows)
-        elif long.cut or not long.flows:
-            step = self.session.server.long_line(head, found, moment, held=not long.flows)
-        else:
+            step = self.session.client.long_end(head, long.scanner, moment, flows=long.flows)
+        elif long.flows and not long.cut and not self.session.connection.failed:
             step = self.session.server.line(head, moment)
-            return self._recorded(side, step, head, moment)._replace(forward=tail)
-        self._recorded(side, step, head, moment)
-        return step if not long.flows else step._replace(forward=tail)
+        else:
+            step = self.session.server.long_end(head, long.scanner, moment, flows=long.flows)
+        self._write(step)
+        return Step([], data) if long.flows else step
 
-    def _recorded(self, side: Side, step: Step, raw: bytes, moment: Stamp) -> Step:
+    def _recorded(self, side: Side, step: Step, moment: Stamp) -> Step:
         """Write a step's records; the step, or the one in its place when they could not be written."""
-        if self._write(step):
-            return step
-        return self.session.unrecorded(side, step, raw, moment)
+        return step if self._write(step) else self.session.unrecorded(side, step, moment)
 
     def _write(self, step: Step) -> bool:
         try:
             for record in step.records:
                 self.spans.append(record)
         except SpanFileError as error:
-            self.failure = self.failure or str(error)
-            self.session.connection.failed = True
-            self._lines["server"].limit = CAP
+            self._fail(str(error))
             return False
         return True
+
+    def _fail(self, why: str) -> None:
+        self.failure = self.failure or why
+        self.session.connection.failed = True
+        # What the server asks of the client is looked at from now on, so it must be there whole.
+        self._lines["server"].limit = CAP

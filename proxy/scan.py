@@ -1,4 +1,4 @@
-"""A scanner that finds a message's id, method and name in text that comes in chunks and is not kept.
+"""A scanner that finds id, method and name of messages in text that comes in chunks and is not kept.
 
 It is for lines past the cap and for lines that no parser reads whole; it takes any bytes and never fails.
 Refuses to know sessions and policy, and decides nothing.
@@ -6,42 +6,74 @@ Refuses to know sessions and policy, and decides nothing.
 
 import json
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from proxy.keys import fold
 from proxy.spans import JSON
 
 _WANTED = {
-    (b"id",): "id",
-    (b"method",): "method",
-    (b"params", b"name"): "name",
-    (b"params", b"uri"): "uri",
-    (b"result", b"isError"): "is_error",
-    (b"error", b"code"): "code",
+    ("id",): "id",
+    ("method",): "method",
+    ("params", "name"): "name",
+    ("params", "uri"): "uri",
+    ("result", "iserror"): "is_error",
+    ("error", "code"): "code",
 }
+"""Paths of folded keys, and what their values are called."""
 _STRING = re.compile(rb'["\\]')
 _STRUCTURE = re.compile(rb'["{}\[\],:]')
+_NESTING = re.compile(rb'["{}\[\]]')
 _LONGEST = 65536
 """Bytes of one wanted value that are kept; a longer one is as absent."""
+_MOST = 1024
+"""Messages of one line that are told apart; what follows is taken for a part of the last one."""
+
+
+@dataclass(slots=True)
+class Envelope:
+    """What was found of one message: `found` has the text of each wanted value, the last of repeated ones.
+
+    Keys count as they fold; `repeated` names the wanted values that came more than once, or an id under a folded key.
+    """
+
+    found: dict[str, bytes] = field(default_factory=dict)
+    repeated: set[str] = field(default_factory=set)
+
+    def text(self, name: str) -> str | None:
+        """A wanted value where it is text, decoded."""
+        value = decoded(self.found.get(name, b""))
+        return value if isinstance(value, str) else None
+
+    @property
+    def target(self) -> str | None:
+        """The tool's or prompt's name, or the resource's uri."""
+        name = self.text("name")
+        return self.text("uri") if name is None else name
+
+    @property
+    def id_text(self) -> str | None:
+        """The text of the one id when an answer can carry it: a string or a number in strict JSON."""
+        text = self.found.get("id", b"")
+        return text.decode() if "id" not in self.repeated and _carries(text) else None
 
 
 class EnvelopeScanner:
-    """Feed it the bytes of one object; `found` has the text of each wanted value, the last of repeated ones.
-
-    `repeated` names the wanted values that came more than once.
-    """
+    """Feed it the bytes of one line; `envelopes` are the objects that stand in it, or in its array, one by one."""
 
     def __init__(self) -> None:
-        self.found: dict[str, bytes] = {}
-        self.repeated: set[str] = set()
+        self.envelopes: list[Envelope] = []
+        self.array = False
         self._depth = 0
         self._string = False
         self._skip = False
         self._key: bytearray | None = None
         self._value: bytearray | None = None
         self._value_depth = 0
+        self._seen: set[str] = set()
         self._expects_key = [False, False, False]
         self._is_object = [False, False, False]
-        self._path: list[bytes] = [b"", b"", b""]
+        self._path = ["", "", ""]
+        self._exact = False
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes, cut anywhere."""
@@ -53,7 +85,7 @@ class EnvelopeScanner:
                 self._take(chunk[at : at + 1])
                 at += 1
                 continue
-            match = (_STRING if self._string else _STRUCTURE).search(chunk, at)
+            match = (_STRING if self._string else self._marks()).search(chunk, at)
             if match is None:
                 self._take(chunk[at:])
                 return
@@ -63,11 +95,14 @@ class EnvelopeScanner:
             self._mark(chunk[end : end + 1])
             at = end + 1
 
+    def _marks(self) -> re.Pattern[bytes]:
+        # Deep down and inside arrays commas and colons say nothing, and there are many of them.
+        return _STRUCTURE if self._depth in (1, 2) and self._is_object[self._depth] else _NESTING
+
     def _take(self, piece: bytes) -> None:
-        if self._key is not None and len(self._key) <= _LONGEST:
-            self._key += piece
-        elif self._value is not None and len(self._value) <= _LONGEST:
-            self._value += piece
+        held = self._key if self._key is not None else self._value
+        if held is not None and len(held) <= _LONGEST:
+            held += piece[: _LONGEST + 1 - len(held)]
 
     def _mark(self, mark: bytes) -> None:
         if self._string:
@@ -77,9 +112,8 @@ class EnvelopeScanner:
                 return
             self._string = False
             if self._key is not None:
-                self._path[self._depth] = _text(bytes(self._key))
+                self._named(bytes(self._key))
                 self._key = None
-                self._expects_key[self._depth] = False
             return
         match mark:
             case b'"':
@@ -89,59 +123,88 @@ class EnvelopeScanner:
                 else:
                     self._take(mark)
             case b"{" | b"[":
-                self._value = None
-                self._depth += 1
-                if self._depth in (1, 2):
-                    self._is_object[self._depth] = self._expects_key[self._depth] = mark == b"{"
-                    self._path[self._depth] = b""
+                self._open(mark)
             case b"}" | b"]":
                 self._finish()
                 self._depth = max(self._depth - 1, 0)
             case b",":
                 self._finish()
-                if self._depth in (1, 2):
-                    self._expects_key[self._depth] = self._is_object[self._depth]
+                self._expects_key[self._depth] = True
             case _:
-                if self._depth in (1, 2) and tuple(self._path[1 : self._depth + 1]) in _WANTED:
-                    self._value = bytearray()
-                    self._value_depth = self._depth
+                self._begin()
+
+    def _named(self, key: bytes) -> None:
+        text = _text(key)
+        folded = fold(text)
+        self._exact = text == folded
+        self._path[self._depth] = folded
+        self._expects_key[self._depth] = False
+
+    def _open(self, mark: bytes) -> None:
+        self._value = None
+        if self._depth == 0:
+            if mark == b"[":  # an array's elements are messages as a line's own are
+                self.array = self.array or not self.envelopes
+                return
+            if len(self.envelopes) < _MOST:
+                self.envelopes.append(Envelope())
+                self._seen.clear()
+        self._depth += 1
+        if self._depth in (1, 2):
+            self._is_object[self._depth] = self._expects_key[self._depth] = mark == b"{"
+            self._path[self._depth] = ""
+
+    def _begin(self) -> None:
+        """A value begins, behind its colon."""
+        name = _WANTED.get(tuple(self._path[1 : self._depth + 1]))
+        if name is None:
+            return
+        envelope = self.envelopes[-1]
+        if name in self._seen or (name == "id" and not self._exact):
+            envelope.repeated.add(name)
+        self._seen.add(name)
+        envelope.found.pop(name, None)
+        self._value = bytearray()
+        self._value_depth = self._depth
 
     def _finish(self) -> None:
         if self._value is not None and self._value_depth == self._depth:
-            name = _WANTED[tuple(self._path[1 : self._depth + 1])]
-            if name in self.found:
-                self.repeated.add(name)
-            if len(self._value) <= _LONGEST:
-                self.found[name] = bytes(self._value).strip()
+            name = _WANTED.get(tuple(self._path[1 : self._depth + 1]))
+            if name is not None and len(self._value) <= _LONGEST:
+                self.envelopes[-1].found[name] = bytes(self._value).strip()
             self._value = None
 
 
-def _text(key: bytes) -> bytes:
+def _text(key: bytes) -> str:
     """A key between its quotes with its escapes resolved, or as it stands when it cannot be read."""
-    if b"\\" not in key:
-        return key[1:-1]
-    value = decoded(key)
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else key[1:-1]
+    value = decoded(key) if b"\\" in key else None
+    return value if isinstance(value, str) else key[1:-1].decode("utf-8", "surrogateescape")
+
+
+def _integer(digits: str) -> JSON:
+    # int() refuses more than 4300 digits.
+    return int(digits) if len(digits) < 4000 else float(digits)
 
 
 def decoded(text: bytes) -> JSON:
     """A scanned value as JSON, or None where it is none."""
     try:
-        value: JSON = json.loads(text.decode("utf-8", "surrogateescape"), strict=False)
-    except ValueError:
+        value: JSON = json.loads(text.decode("utf-8", "surrogateescape"), strict=False, parse_int=_integer)
+    except (ValueError, RecursionError):
         return None
     return value
 
 
-def usable_id(found: Mapping[str, bytes]) -> str | None:
-    """The text of the scanned id when an answer can carry it: a string or a number."""
-    text = found.get("id")
-    if text is None:
-        return None
-    match decoded(text):
-        case bool():
-            return None
-        case str() | int() | float():
-            return text.decode("utf-8", "surrogateescape")
-        case _:
-            return None
+def _no_constant(name: str) -> JSON:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _carries(text: bytes) -> bool:
+    """Whether an answer can carry this id: a client that gets back what is no JSON may end."""
+    try:
+        value: JSON = json.loads(text.decode(), parse_int=_integer, parse_constant=_no_constant)
+        if isinstance(value, str):
+            value.encode()
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

@@ -32,9 +32,8 @@ class Session:
 
     @property
     def edits(self) -> bool:
-        """Whether lines from the server must be held whole: some may have to be replaced or edited."""
-        policy = self.connection.policy
-        return self.connection.guards or (policy is not None and policy.hides)
+        """Whether policy edits or replaces lines from the server, so that they must be held whole."""
+        return self.connection.denies_requests or self.connection.hides
 
     def opened(self) -> Step:
         """The connection was made."""
@@ -44,7 +43,7 @@ class Session:
         """A whole line from a side."""
         return self.client.line(raw, now) if side == "client" else self.server.line(raw, now)
 
-    def unrecorded(self, side: Side, step: Step, raw: bytes, now: Stamp) -> Step:
+    def unrecorded(self, side: Side, step: Step, now: Stamp) -> Step:
         """The step in place of one whose records could not be written: from here on no call is let through.
 
         A step without a gate goes on as it is: its effect is done, or it is no call (wire rule 9).
@@ -55,7 +54,8 @@ class Session:
         for exchange in step.opened:
             self.connection.from_client.withdraw(exchange)
             self.connection.from_server.withdraw(exchange)
-        return self.line(side, raw, now)._replace(records=[])
+        again = self.line(side, step.forward, now)
+        return Step([], again.forward, step.back + again.back)
 
     def closed(self, reason: str, now: Stamp, recorded: int, dropped: int) -> Step:
         """The connection ended, and why; `recorded` and `dropped` count the spans so far, without this step's own."""

@@ -43,7 +43,8 @@ def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -
     return Selection(paths, command=words)
 
 
-def _style() -> Style:
+def terminal_style() -> Style:
+    """Width and colour of standard output, both only on a terminal; NO_COLOR is heeded (no-color.org)."""
     terminal = sys.stdout.isatty()
     colour = terminal and not os.environ.get("NO_COLOR")
     return Style(shutil.get_terminal_size().columns if terminal else None, colour)
@@ -145,6 +146,6 @@ def command(
         raise SystemExit(2) from error
     except RunFolderError as error:
         raise click.UsageError(str(error)) from error
-    click.echo(as_table(run, _style()), nl=False)
+    click.echo(as_table(run, terminal_style()), nl=False)
     click.echo(f"Run folder: {folder}")
     raise SystemExit(run.exit_code)

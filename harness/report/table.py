@@ -5,11 +5,12 @@ Refuses to know terminals: width and colour are given.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from textwrap import wrap
 
 from harness.report.visible import visible
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
-from harness.verdict import Finding, Result
+from harness.verdict import Finding, Result, Verdict
 
 _COLOURS: dict[Result, str] = {"pass": "32", "fail": "31", "not_run": "33", "error": "35"}
 _WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}
@@ -76,21 +77,31 @@ def _plural(word: str, count: int) -> str:
 
 
 def _explain(scenario: ScenarioResult, style: Style) -> Iterator[str]:
+    many = len(scenario.trials) > 1
+    for alike, group in groupby(scenario.trials, key=_told):
+        trials = list(group)
+        if alike.result != "pass":
+            names = ", ".join(str(trial.trial) for trial in trials)
+            yield from _explain_trials(f"{_plural('trial', len(trials))} {names}", alike, style, many=many)
     for trial in scenario.trials:
-        if trial.verdict.result != "pass":
-            yield from _explain_trial(trial, style, many=len(scenario.trials) > 1)
         for gap in trial.gaps:
             yield from style.fold(f"trial {trial.trial}: record not complete: {visible(gap)}", "  ", "    ")
+        if trial.kept is not None:
+            yield from style.fold(f"trial {trial.trial}: kept in {visible(trial.kept)}", "  ", "    ")
 
 
-def _explain_trial(trial: TrialResult, style: Style, *, many: bool) -> Iterator[str]:
-    verdict = trial.verdict
+def _told(trial: TrialResult) -> Verdict:
+    return trial.verdict
+
+
+def _explain_trials(which: str, verdict: Verdict, style: Style, *, many: bool) -> Iterator[str]:
     telling = [finding for finding in verdict.findings if finding.result != "pass"]
-    if many or verdict.status != "completed" or not telling:
+    # Where the agent came to its own end, the findings are the whole reason.
+    alone = verdict.status != "completed" or not telling
+    if many or alone:
         word = style.paint(verdict.result, _WORDS[verdict.result].lower())
-        yield from style.fold(
-            f"trial {trial.trial}: {word} ({verdict.status}): {visible(verdict.reason)}", "  ", "    "
-        )
+        reason = f": {visible(verdict.reason)}" if alone else ""
+        yield from style.fold(f"{which}: {word} ({verdict.status}){reason}", "  ", "    ")
     for finding in telling:
         yield from style.fold(_finding_text(finding, style), "    ", "      ")
 

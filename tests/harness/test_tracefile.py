@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from harness.convert import convert
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
-from harness.tracefile import dump_trace, load_trace, trace_from_json, trace_to_json
+from harness.tracefile import load_trace, trace_from_json, trace_text, trace_to_json
 from harness.traceread import TraceFileError
 from proxy.spans import JSON
+from tests.harness.shared_data import shared_data
 from tests.harness.test_convert import two_processes
 from tests.harness.test_jsontext import values
-from tests.shared_data import SHARED, needs_shared
 
 words = st.text(max_size=6)
 maybe = st.one_of(st.none(), words)
@@ -69,17 +69,17 @@ traces = st.builds(
 @settings(max_examples=120, deadline=None)
 @given(traces)
 def test_a_trace_that_was_written_reads_as_an_equal_one(trace: Trace) -> None:
-    text = dump_trace(trace)
+    text = trace_text(trace)
     assert text.isascii()
     again = trace_from_json(json.loads(text), "t")
     assert again == trace
-    assert dump_trace(again) == text
+    assert trace_text(again) == text
 
 
 def test_a_trace_of_spans_survives_its_file(tmp_path: Path) -> None:
     trace = convert(two_processes(), state="wire")
     path = tmp_path / "trace.json"
-    path.write_text(dump_trace(trace))
+    path.write_text(trace_text(trace))
     assert load_trace(path) == trace
 
 
@@ -274,17 +274,15 @@ def test_a_file_that_is_absent_or_no_text_is_named(tmp_path: Path) -> None:
             load_trace(tmp_path / name)
 
 
-@needs_shared
 def test_every_owasp_trace_is_read_whole() -> None:
-    paths = sorted((SHARED / "data" / "owasp" / "traces").rglob("*.json"))
+    paths = sorted(shared_data("owasp", "traces").rglob("*.json"))
     assert len(paths) > 10
     for path in paths:
         check_owasp(json.loads(path.read_text()), load_trace(path))
 
 
-@needs_shared
 def test_every_owasp_quirk_is_read_whole() -> None:
-    cases = json.loads((SHARED / "data" / "owasp" / "quirks.json").read_text())
+    cases = json.loads(shared_data("owasp", "quirks.json").read_text())
     assert len(cases) == 52
     for case in cases:
         check_owasp(case["trace"], trace_from_json(case["trace"], case["case"]))

@@ -1,0 +1,98 @@
+"""What is recorded of messages past the cap, of which only the first bytes and a scan are there (wire rule 2).
+
+Refuses to know whether such a line goes on: the two sides decide that.
+"""
+
+from proxy import vocabulary as v
+from proxy.connection import Connection
+from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, error_attributes
+from proxy.frames import FrameError, id_key, read_loose
+from proxy.judging import Judgement, judge_client_request, judge_request
+from proxy.record import Place, Stamp, payload
+from proxy.scan import Envelope, EnvelopeScanner, decoded
+from proxy.spans import encode_attribute
+
+Begun = tuple[Place, int, Stamp]
+"""Where a request stands, its seq, and when it came."""
+
+
+def seen_of(wire: Connection, envelope: Envelope, direction: str) -> Judgement | None:
+    """A message of what was scanned, its canonical name beside it; None when its method was not seen.
+
+    The decision in it is that without a policy: what is cut is not judged.
+    """
+    method = envelope.found.get("method")
+    if method is None or envelope.text("method") is None:
+        return None
+    pieces = [b'{"jsonrpc":"2.0","method":' + method]
+    if envelope.id_text is not None:
+        pieces.append(b',"id":' + envelope.found["id"])
+    for key in ("name", "uri"):
+        if envelope.text(key) is not None:
+            pieces.append(b',"params":{"' + key.encode() + b'":' + envelope.found[key] + b"}")
+            break
+    try:
+        message = read_loose(b"".join(pieces) + b"}").messages[0]
+    except FrameError:
+        return None
+    if direction == SERVER_TO_CLIENT:
+        return judge_client_request(message, None)
+    return judge_request(message, None, wire.server, wire.trust)
+
+
+def first_seen(wire: Connection, scanner: EnvelopeScanner, direction: str) -> Judgement | None:
+    """The first message of a line whose method was seen."""
+    found = (seen_of(wire, envelope, direction) for envelope in scanner.envelopes)
+    return next((one for one in found if one is not None), None)
+
+
+def flowed(
+    wire: Connection, head: bytes, scanner: EnvelopeScanner, begun: Begun | None, now: Stamp, direction: str
+) -> tuple[list[str], list[Exchange]]:
+    """The lines of a line past the cap that went on, and the exchanges that it opens.
+
+    `begun` belongs to the decision that was written before it flowed; its first request is the one decided on.
+    """
+    from_client = direction != SERVER_TO_CLIENT
+    records: list[str] = []
+    opened: list[Exchange] = []
+    for envelope in scanner.envelopes:
+        one = seen_of(wire, envelope, direction)
+        if one is not None:
+            place, seq, moment = begun or (wire.recorder.place(None), wire.recorder.next_seq(), now)
+            exchange = wire.exchange(one, place, seq, moment, direction, cut=True)
+            if exchange is not None:
+                begun = None
+                (wire.from_client if from_client else wire.from_server).add(exchange)
+                opened.append(exchange)
+        elif envelope.id_text is not None:
+            line = answered(wire, head, envelope, now, direction, ours=False)
+            records += [] if line is None else [line]
+    return records, opened
+
+
+def answered(
+    wire: Connection, head: bytes, envelope: Envelope, now: Stamp, direction: str, *, ours: bool
+) -> str | None:
+    """The line of the exchange that an answer past the cap ends; None when no request asked for it."""
+    text = envelope.id_text
+    if text is None:
+        return None
+    asked = wire.from_client if direction == SERVER_TO_CLIENT else wire.from_server
+    exchange = asked.take(id_key(decoded(text.encode()), text))
+    if exchange is None:
+        return None
+    is_tool = exchange.method == "tools/call"
+    code = envelope.found.get("code")
+    is_result = is_tool and code is None
+    whole = head.decode("utf-8", "surrogateescape")
+    more = payload(v.TOOL_RESULT if is_result else v.RESULT, "result", whole, truncated=True)
+    outcome, failure = "ok", None
+    if code is not None:
+        outcome = "protocol_error"
+        attributes, failure = error_attributes(decoded(code), "")
+        more += attributes
+    elif is_tool and envelope.found.get("is_error") == b"true":
+        outcome, failure = "tool_error", "the tool's result is an error"
+        more.append(encode_attribute(v.ERROR_TYPE, outcome))
+    return ended(wire.recorder, exchange, now, outcome, more, version=wire.version, failure=failure, ours=ours)

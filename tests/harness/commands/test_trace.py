@@ -1,0 +1,211 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.commands.trace import command
+from harness.convert import convert
+from harness.tracefile import trace_from_json, trace_text
+from proxy import vocabulary as v
+from proxy.spanfile import SpanFile
+from proxy.spans import Span, encode_span
+from tests.harness.test_convert import two_processes
+from tests.harness.wire import Wire
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def write(path: Path, spans: list[Span]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{encode_span(span, '0')}\n" for span in spans))
+    return path
+
+
+def test_a_folder_of_spans_is_shown_as_its_trace(tmp_path: Path) -> None:
+    spans = two_processes()
+    write(tmp_path / "a.jsonl", spans[::2])
+    write(tmp_path / "b.jsonl", spans[1::2])
+    result = run(tmp_path)
+    assert result.exit_code == 0
+    assert result.stdout == trace_text(convert(spans))
+    assert trace_from_json(json.loads(result.stdout), "stdout") == convert(spans)
+    assert result.stderr == "wiretrap trace: a connection to crm was lost: its end was never written\n"
+
+
+def test_a_file_a_document_and_a_jaeger_answer_give_the_same_trace(tmp_path: Path) -> None:
+    spans = two_processes()
+    lines = [json.loads(encode_span(span, "0")) for span in spans]
+    document = {"resourceSpans": [line["resourceSpans"][0] for line in lines]}
+    (tmp_path / "document.json").write_text(json.dumps(document, indent=1))
+    (tmp_path / "jaeger.json").write_text(json.dumps({"result": document}))
+    write(tmp_path / "lines.json", spans)
+    shown = {run(tmp_path / name).stdout for name in ("document.json", "jaeger.json", "lines.json")}
+    assert shown == {trace_text(convert(spans))}
+
+
+def test_a_trace_file_is_shown_too(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(trace_text(convert(two_processes())))
+    assert run(path).stdout == path.read_text()
+    path.write_text(json.dumps({"tool_calls": [{"tool": "send", "arguments": {"to": "x"}}]}))
+    assert run(path, "--text").stdout.split() == ["-", "-", "send", '{"to":"x"}', "-", "-", "-"]
+
+
+def test_text_has_one_line_a_call_in_order_with_aligned_columns(tmp_path: Path) -> None:
+    write(tmp_path / "s.jsonl", two_processes())
+    lines = run(tmp_path, "--text").stdout.splitlines()
+    assert len(lines) == len(convert(two_processes()).tool_calls)
+    assert lines[0].split() == ["22:13:20.000", "one", "mcp/crm/read", '{"n":0}', "ok", "allow", "0.0", "ms"]
+    assert lines[2].split()[4:6] == ["denied", "deny"]
+    starts = {line.index("mcp/") for line in lines}
+    assert len(starts) == 1
+    assert len({line.index("{") for line in lines if "{" in line}) == 1
+
+
+def test_text_shows_nothing_that_a_terminal_obeys_and_cuts_long_arguments(tmp_path: Path) -> None:
+    hostile = "\x1b[2J\u202e\u2028\ud800" + "語" * 100
+    wire = Wire(agent="a\x1b]0;x\x07").call(f"t\x1b[31m{hostile}", json.dumps({"k": hostile}, ensure_ascii=False))
+    write(tmp_path / "s.jsonl", wire.spans)
+    result = run(tmp_path, "--text")
+    assert result.exit_code == 0
+    (line,) = result.stdout.splitlines()
+    assert not set("\x1b\x07\u202e\u2028\ud800") & set(line)
+    assert "\\x1b[31m" in line
+    assert "…" in line
+
+
+def test_a_torn_line_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.jsonl", Wire().opened().initialize().call("x").closed().spans)
+    path.write_bytes(path.read_bytes()[:-20])
+    result = run(tmp_path)
+    assert result.exit_code == 0
+    assert "s.jsonl: the last line" in result.stderr
+    assert "lost" in result.stderr
+    assert len(json.loads(result.stdout)["tool_calls"]) == 1
+
+
+def run_folder(tmp_path: Path) -> Path:
+    names = Wire().names
+    for scenario, trial in (("a", 1), ("a", 2), ("b", 1)):
+        wire = Wire(connection=f"{scenario}{trial}", names=names)
+        wire.extra = {v.RUN_ID: "r", v.SCENARIO_ID: scenario, v.TRIAL: trial}
+        write(tmp_path / "run" / scenario / str(trial) / "spans" / "s.jsonl", wire.call(f"{scenario}{trial}").spans)
+    return tmp_path / "run"
+
+
+def tools(result: Result) -> list[str]:
+    return [call["mcp_tool_name"] for call in json.loads(result.stdout)["tool_calls"]]
+
+
+def test_a_run_folder_asks_which_trial_and_takes_the_answer(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path)
+    result = run(folder)
+    assert result.exit_code == 2
+    assert "a/1, a/2, b/1" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert tools(run(folder, "--scenario", "a", "--trial", "2")) == ["a2"]
+    assert tools(run(folder, "--scenario", "b")) == ["b1"]
+    assert tools(run(folder / "a", "--trial", "1")) == ["a1"]
+    assert tools(run(folder / "b" / "1")) == ["b1"]
+    assert tools(run(folder / "b")) == ["b1"]
+    nothing = run(folder, "--scenario", "c")
+    assert (nothing.exit_code, "no such trial" in nothing.stderr) == (2, True)
+
+
+def test_a_file_of_several_trials_says_so_and_one_can_be_chosen(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path)
+    path = tmp_path / "all.jsonl"
+    path.write_text("".join(file.read_text() for file in sorted(folder.rglob("*.jsonl"))))
+    result = run(path)
+    assert sorted(tools(result)) == ["a1", "a2", "b1"]
+    assert "r/a/1, r/a/2, r/b/1" in result.stderr
+    assert tools(run(path, "--scenario", "a", "--trial", "2")) == ["a2"]
+
+
+@pytest.mark.parametrize("content", [None, "", "nope\nnope\n", '{"x": 1}\n{"y": 2}\n', '{"tool_calls": 1}'])
+def test_a_path_that_holds_no_spans_exits_2_with_one_line(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "there.json"
+    if content is not None:
+        path.write_text(content)
+    result = run(path)
+    if content == "":
+        # An empty span file is a proxy that was killed before its first write.
+        assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
+        return
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert "there.json" in result.stderr
+
+
+def test_an_empty_folder_and_a_finished_trace_under_follow_exit_2(tmp_path: Path) -> None:
+    assert run(tmp_path).exit_code == 2
+    path = tmp_path / "trace.json"
+    path.write_text(trace_text(convert([])))
+    assert run(path, "--follow").exit_code == 2
+
+
+@contextmanager
+def following(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from harness.commands.trace import command; command.main(sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", program, str(folder), "--follow", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line_of(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def test_follow_prints_each_call_once_when_it_ends_until_ctrl_c(tmp_path: Path) -> None:
+    wire = Wire(agent="a").opened().initialize()
+    wire.call("first").call("evil", outcome="denied", decision="deny", ours=True)
+    wire.unread('{"method":"tools/call","params":{"name":"x","name":"y"}}').call("last")
+    *spans, end = wire.spans
+    with following(tmp_path, "--text") as process:
+        file = SpanFile.create(tmp_path, "crm")
+        for span in spans:
+            file.append(encode_span(span, "0"))
+        shown = [line_of(process).split()[2] for _ in range(4)]
+        assert sorted(shown) == ["mcp/crm/evil", "mcp/crm/first", "mcp/crm/x", "mcp/crm/y"]
+        file.append(encode_span(end, "0"))
+        assert line_of(process).split()[2:5:2] == ["mcp/crm/last", "ok"]
+        file.close()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (out, err, process.returncode) == ("", "", 130)
+
+
+def test_follow_gives_json_lines_and_says_what_is_open_at_the_end(tmp_path: Path) -> None:
+    wire = Wire().call("done").call("open", written=False)
+    path = write(tmp_path / "s.jsonl", wire.spans)
+    with path.open("a") as stream:
+        stream.write('{"resourceSpans"')
+    with following(tmp_path) as process:
+        assert json.loads(line_of(process))["mcp_tool_name"] == "done"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (out, process.returncode) == ("", 130)
+    assert "the last line is not whole" in err
+    assert "1 calls have no answer yet" in err

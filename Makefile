@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types unit format clean
+.PHONY: setup demo test lint types unit peers bench soak format clean
 
 setup: .venv/.ready
 
@@ -25,6 +25,17 @@ types: setup
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+# Other people's servers, clients and proxies, for tests/test_peers.py and `make bench`; kept until their pins change.
+peers: setup
+	@$(BIN)/python -m tests.peers
+
+# Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too.
+bench: setup
+	@$(BIN)/python -m tests.bench $(if $(WRITE),--write $(WRITE))
+
+soak: setup
+	@$(BIN)/python -m tests.bench.soak
 
 format: setup
 	$(BIN)/ruff format .

@@ -54,7 +54,7 @@ ALLOWED = [
 def test_what_policy_has_nothing_against_goes_on_as_it_is(tmp_path: Path, text: str) -> None:
     connection = Wire(tmp_path, EVIL)
     connection.client(text)
-    assert bytes(connection.to_server) == text.encode() + b"\n"
+    assert connection.to_server == text.encode() + b"\n"
     assert connection.to_client == b""
     assert [s for s in connection.spans("decision") if s.attributes[v.DECISION] == "deny"] == []
     assert connection.relay.failure == ""
@@ -78,7 +78,7 @@ def test_every_other_tool_can_be_called_with_any_arguments(
     text = json.dumps(message, ensure_ascii=ascii_only, indent=indent).replace("\n", "\r")
     with wire(EVIL) as connection:
         connection.client(text)
-        assert bytes(connection.to_server) == text.encode() + b"\n"
+        assert connection.to_server == text.encode() + b"\n"
         assert connection.to_client == b""
         decision = connection.only("decision")
         assert decision.attributes[v.DECISION] == "allow"

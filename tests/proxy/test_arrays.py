@@ -29,7 +29,7 @@ def test_an_array_passes_in_the_one_protocol_that_has_them(tmp_path: Path) -> No
     connection.negotiate("2025-03-26")
     line = array(OK, NOTE, ANSWER, call("ok"), '{"jsonrpc":"2.0","id":2,"method":"ping"}')
     connection.client(line)
-    assert bytes(connection.to_server) == line.encode() + b"\n"
+    assert connection.to_server == line.encode() + b"\n"
     assert connection.to_client == b""
     assert [span.attributes[v.REQUEST] for span in connection.spans("decision")] == [OK, call("ok")]
 
@@ -93,7 +93,7 @@ def test_observed_only_an_array_with_a_denied_call_passes(tmp_path: Path, versio
     connection.negotiate(version)
     line = array(OK, call("evil"))
     connection.client(line)
-    assert bytes(connection.to_server) == line.encode() + b"\n"
+    assert connection.to_server == line.encode() + b"\n"
     assert not any(span.attributes[v.DECISION_ENFORCED] for span in connection.spans("decision"))
 
 
@@ -103,7 +103,7 @@ def test_an_array_of_answers_ends_each_exchange(tmp_path: Path) -> None:
     connection.client(array(OK, call("ok")))
     reply = array('{"jsonrpc":"2.0","id":1,"result":{"isError":true}}', NOTE, '{"jsonrpc":"2.0","id":"a","result":{}}')
     connection.server(reply)
-    assert bytes(connection.to_client) == reply.encode() + b"\n"
+    assert connection.to_client == reply.encode() + b"\n"
     ended = {span.attributes[v.ID_TEXT]: span.attributes[v.OUTCOME] for span in connection.spans("request")[1:]}
     assert ended == {"1": "tool_error", '"a"': "ok"}
     assert json.loads(reply)

@@ -70,8 +70,8 @@ def test_a_message_crosses_in_either_direction_as_it_was_written(
     line = text.encode() + b"\n"
     connection.client(line)
     connection.server(line)
-    assert bytes(connection.to_server) == line
-    assert bytes(connection.to_client) == line
+    assert connection.to_server == line
+    assert connection.to_client == line
     connection.end()
     assert connection.relay.failure == ""
     assert bytes(connection.to_client + connection.to_server) == line + line
@@ -84,7 +84,7 @@ def test_what_is_no_message_crosses_from_the_server_and_is_recorded(
 ) -> None:
     connection = Wire(tmp_path, policy)
     connection.server(line)
-    assert bytes(connection.to_client) == line
+    assert connection.to_client == line
     assert connection.relay.failure == ""
     assert len(connection.spans()) >= 2
 
@@ -96,7 +96,7 @@ def test_what_is_no_message_crosses_from_the_client_where_no_policy_is_in_force(
 ) -> None:
     connection = Wire(tmp_path, policy)
     connection.client(line)
-    assert bytes(connection.to_server) == line
+    assert connection.to_server == line
     assert connection.to_client == b""
     assert connection.relay.failure == ""
     assert len(connection.spans()) >= 2
@@ -109,8 +109,8 @@ def test_an_unterminated_last_line_crosses_without_a_line_feed(tmp_path: Path, p
     connection.server(b"half a ban")
     assert (connection.to_server, connection.to_client) == (b"", b"")
     connection.end()
-    assert bytes(connection.to_server) == b'{"jsonrpc":"2.0","method":"a"}'
-    assert bytes(connection.to_client) == b"half a ban"
+    assert connection.to_server == b'{"jsonrpc":"2.0","method":"a"}'
+    assert connection.to_client == b"half a ban"
 
 
 def test_invalid_bytes_stand_in_the_record_as_they_crossed(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_lines_of_twenty_megabytes_cross_from_the_server_whole(tmp_path: Path, p
     line = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"' + b"x" * 20_000_000 + b'"}]}}\n'
     for at in range(0, len(line), 3_000_001):
         connection.server(line[at : at + 3_000_001])
-    assert bytes(connection.to_client) == line
+    assert connection.to_client == line
     answer = connection.only("request")
     assert answer.attributes[v.OUTCOME] == "ok"
     assert answer.attributes[v.payload_truncated("result")] is True
@@ -172,8 +172,8 @@ def test_any_streams_cross_whole_and_never_stop_the_relay(
         connection.client(tail)
         connection.server(tail)
         connection.end()
-        assert bytes(connection.to_server) == b"".join(up) + tail
-        assert bytes(connection.to_client) == b"".join(down) + tail
+        assert connection.to_server == b"".join(up) + tail
+        assert connection.to_client == b"".join(down) + tail
         assert connection.relay.failure == ""
 
 

@@ -23,7 +23,7 @@ NOTE = '{"jsonrpc":"2.0","method":"notifications/x"}'
 def answered(connection: Wire) -> list[tuple[str, JSON]]:
     import json
 
-    replies = [json.loads(line) for line in bytes(connection.to_server).splitlines()]
+    replies = [json.loads(line) for line in connection.to_server.splitlines()]
     return [(json.dumps(reply["id"]), code_of(reply)) for reply in replies]
 
 
@@ -45,7 +45,7 @@ def test_a_denied_request_is_answered_to_the_server_and_never_reaches_the_client
 def test_every_other_line_passes(tmp_path: Path, line: str) -> None:
     connection = Wire(tmp_path, GUARDED)
     connection.server(line)
-    assert bytes(connection.to_client).decode() == line + "\n"
+    assert connection.to_client.decode() == line + "\n"
     assert connection.to_server == b""
 
 
@@ -53,7 +53,7 @@ def test_every_other_line_passes(tmp_path: Path, line: str) -> None:
 def test_without_a_rule_a_request_passes_with_a_decision_and_its_answer_ends_it(tmp_path: Path, line: str) -> None:
     connection = Wire(tmp_path)
     connection.server(line)
-    assert bytes(connection.to_client).decode() == line + "\n"
+    assert connection.to_client.decode() == line + "\n"
     assert connection.only("decision").attributes[v.DECISION] == "allow"
     id_text = str(connection.only("decision").attributes[v.ID_TEXT])
     connection.client(f'{{"jsonrpc":"2.0","id":{id_text},"result":{{"a":1}}}}')
@@ -101,9 +101,9 @@ def test_in_an_array_the_other_messages_go_on(tmp_path: Path) -> None:
     connection = Wire(tmp_path, GUARDED)
     connection.negotiate("2025-03-26")
     connection.client('{"jsonrpc":"2.0","id":1,"method":"ping"}')
-    connection.to_server.clear()
+    connection.to_server = b""
     connection.server(f"[ {SAMPLE} , {ANSWER} , {SAMPLE.replace(':1,', ':5,', 1)},{ELICIT}]\r")
-    assert bytes(connection.to_client).decode() == f"[ {ANSWER},{ELICIT}]\r\n"
+    assert connection.to_client.decode() == f"[ {ANSWER},{ELICIT}]\r\n"
     assert answered(connection) == [("1", DENIED), ("5", DENIED)]
     outcomes = {span.attributes[v.METHOD]: span.attributes[v.OUTCOME] for span in connection.spans("request")}
     assert outcomes["ping"] == "ok"
@@ -120,7 +120,7 @@ def test_an_array_of_denied_requests_alone_leaves_nothing(tmp_path: Path) -> Non
 def test_observed_only_all_of_them_pass(tmp_path: Path, line: str) -> None:
     connection = Wire(tmp_path, WATCHED)
     connection.server(line)
-    assert bytes(connection.to_client).decode() == line + "\n"
+    assert connection.to_client.decode() == line + "\n"
     assert connection.to_server == b""
     assert not any(span.attributes[v.DECISION_ENFORCED] for span in connection.spans("decision"))
 

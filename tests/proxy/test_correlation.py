@@ -82,7 +82,7 @@ def test_a_reused_open_id_keeps_both_and_answers_are_taken_in_order(tmp_path: Pa
     assert (first.attributes[v.TOOL_NAME], first.attributes[v.TOOL_RESULT]) == ("first", '{"n":1}')
     assert (second.attributes[v.TOOL_NAME], second.attributes[v.TOOL_RESULT]) == ("second", '{"n":2}')
     assert first.attributes[v.ID_REUSED] is second.attributes[v.ID_REUSED] is True
-    assert connection.only("unmatched")
+    assert connection.only("unmatched").attributes[v.ID_TEXT] == "1"
 
 
 def test_an_id_that_is_free_again_is_not_reused(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_valid_traceparent_is_the_parent_and_the_link_leads_to_the_connection(
     assert (request.trace_id, request.parent_id) == (TRACE, PARENT)
     assert (decision.trace_id, decision.parent_id) == (TRACE, request.span_id)
     assert all(span.links == ((closed.trace_id, closed.span_id),) for span in connection.spans())
-    assert bytes(connection.to_server) == line.encode() + b"\n"
+    assert connection.to_server == line.encode() + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_malformed_traceparent_fails_nothing(tmp_path: Path, text: str) -> Non
     connection = Wire(tmp_path, parent=True)
     connection.client(traced(text))
     connection.end()
-    assert bytes(connection.to_server) == traced(text).encode() + b"\n"
+    assert connection.to_server == traced(text).encode() + b"\n"
     request = connection.only("request")
     assert (request.trace_id, request.parent_id) == ("a" * 32, "b" * 16)
 

@@ -217,7 +217,7 @@ def test_the_record_of_an_unreadable_line_gives_the_name_that_some_reader_sees(k
 def test_observed_only_the_same_lines_pass_and_are_recorded_as_denied(tmp_path: Path, line: bytes) -> None:
     connection = Wire(tmp_path, OBSERVING)
     connection.client(line + b"\n")
-    assert bytes(connection.to_server) == line + b"\n"
+    assert connection.to_server == line + b"\n"
     assert connection.to_client == b""
     assert {span.attributes[v.DECISION_ENFORCED] for span in connection.spans("decision")} == {False}
     assert "deny" in {span.attributes[v.DECISION] for span in connection.spans("decision")}
@@ -229,7 +229,7 @@ def test_observed_only_the_same_lines_pass_and_are_recorded_as_denied(tmp_path: 
 def test_without_a_policy_the_same_lines_pass_with_a_decision(tmp_path: Path, line: bytes) -> None:
     connection = Wire(tmp_path)
     connection.client(line + b"\n")
-    assert bytes(connection.to_server) == line + b"\n"
+    assert connection.to_server == line + b"\n"
     assert connection.to_client == b""
     if any(reading.name == "evil" and is_judged(reading.method) for reading in readings(line)):
         assert {span.attributes[v.DECISION] for span in connection.spans("decision")} == {"allow"}
@@ -240,7 +240,7 @@ def test_without_a_policy_the_same_lines_pass_with_a_decision(tmp_path: Path, li
 def test_observed_only_a_denied_call_passes_and_the_outcome_is_the_servers(tmp_path: Path, line: str) -> None:
     connection = Wire(tmp_path, OBSERVING)
     connection.client(line)
-    assert bytes(connection.to_server) == line.encode() + b"\n"
+    assert connection.to_server == line.encode() + b"\n"
     decision = connection.only("decision")
     assert (decision.attributes[v.DECISION], decision.attributes[v.DECISION_ENFORCED]) == ("deny", False)
     connection.end()
@@ -250,10 +250,10 @@ def test_observed_only_a_denied_call_passes_and_the_outcome_is_the_servers(tmp_p
 def test_a_trailing_blank_names_another_tool(tmp_path: Path) -> None:
     connection = Wire(tmp_path, EVIL)
     connection.client(call("evil "))
-    assert calls_seen(bytes(connection.to_server)) == {("tools/call", "evil ")}
+    assert calls_seen(connection.to_server) == {("tools/call", "evil ")}
     closed = Wire(tmp_path, policy_of(default="deny", rules=[{"allow": "mcp/x/ok"}]))
     closed.client(call("evil "), call("ok"))
-    assert calls_seen(bytes(closed.to_server)) == {("tools/call", "ok")}
+    assert calls_seen(closed.to_server) == {("tools/call", "ok")}
 
 
 @pytest.mark.parametrize(
@@ -334,12 +334,11 @@ def test_a_refusal_is_complete_in_the_new_era_only(
 def test_the_id_is_echoed_as_its_text(tmp_path: Path, text: str) -> None:
     connection = Wire(tmp_path, EVIL)
     connection.client(call(id_text=text))
-    assert f'"id":{text},'.encode() in bytes(connection.to_client)
+    assert f'"id":{text},'.encode() in connection.to_client
 
 
 def test_an_error_in_policy_refuses_the_call(tmp_path: Path) -> None:
-    fits = {"properties": {"a": {"pattern": "^(a+)+$"}}}
-    policy = policy_of(rules=[{"allow": "mcp/x/ok", "arguments": fits}, {"deny": "mcp/*/*"}])
+    policy = policy_of(rules=[{"allow": "mcp/x/ok", "arguments": {"properties": {}}}, {"deny": "mcp/*/*"}])
 
     def broken(_: JSON) -> bool:
         raise RuntimeError("no")

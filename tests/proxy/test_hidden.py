@@ -27,7 +27,7 @@ def listed(tools: str, *, scope: str = "", before: str = "", after: str = "", id
 def asked(tmp_path: Path) -> Wire:
     connection = Wire(tmp_path, HIDING)
     connection.client(ASK)
-    connection.to_server.clear()
+    connection.to_server = b""
     return connection
 
 
@@ -51,7 +51,7 @@ def test_a_hidden_tool_goes_and_every_other_byte_stays(tmp_path: Path, tools: st
     connection = asked(tmp_path)
     rest = {"before": '"_meta":{"a":1.0} , ', "after": ' , "nextCursor":"\\u0065vil","ttlMs":1e3'}
     connection.server(listed(tools, **rest) + "\r")
-    assert bytes(connection.to_client).decode() == listed(left, **rest) + "\r\n"
+    assert connection.to_client.decode() == listed(left, **rest) + "\r\n"
     request = connection.only("request")
     assert request.attributes[v.OUTCOME] == "ok"
     assert v.REFUSED_BY_US not in request.attributes
@@ -69,14 +69,14 @@ def test_a_cache_scope_becomes_private_when_a_tool_is_taken_out(tmp_path: Path, 
     )
     private = {key: text.replace(scope, '"private"') for key, text in given_scope.items()}
     connection.server(listed(f"[{EVIL_TOOL},{OK_TOOL}]", **given_scope))
-    assert bytes(connection.to_client).decode() == listed(f"[{OK_TOOL}]", **private) + "\n"
+    assert connection.to_client.decode() == listed(f"[{OK_TOOL}]", **private) + "\n"
 
 
 def test_a_cache_scope_stays_when_no_tool_is_taken_out(tmp_path: Path) -> None:
     connection = asked(tmp_path)
     line = listed(f"[{OK_TOOL}]", after=',"cacheScope":"public"')
     connection.server(line)
-    assert bytes(connection.to_client).decode() == line + "\n"
+    assert connection.to_client.decode() == line + "\n"
 
 
 def test_an_empty_page_keeps_its_cursor(tmp_path: Path) -> None:
@@ -138,14 +138,14 @@ OTHERS = [
 def test_every_other_line_passes_as_it_is(tmp_path: Path, line: str) -> None:
     connection = asked(tmp_path)
     connection.server(line)
-    assert bytes(connection.to_client).decode() == line + "\n"
+    assert connection.to_client.decode() == line + "\n"
 
 
 def test_a_list_that_nobody_hides_from_passes_however_it_is_written(tmp_path: Path) -> None:
     connection = Wire(tmp_path, EVIL)
     connection.client(ASK)
     connection.server(AMBIGUOUS["name twice"])
-    assert bytes(connection.to_client).decode() == AMBIGUOUS["name twice"] + "\n"
+    assert connection.to_client.decode() == AMBIGUOUS["name twice"] + "\n"
 
 
 def test_lists_in_an_array_are_edited_in_their_place(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_lists_in_an_array_are_edited_in_their_place(tmp_path: Path) -> None:
     odd = listed('[{"name":"ok","Name":"evil"}]', id_text="3")
     other = '{"jsonrpc":"2.0","id":4,"result":{"tools":[{"name":"evil"}]}}'
     connection.server(f"[{first} , {second},{odd},{other} ]")
-    text = bytes(connection.to_client).decode()
+    text = connection.to_client.decode()
     kept = listed(f"[{OK_TOOL}]")
     assert text.startswith(f'[{kept} , {kept.replace(":1,", ":2,", 1)},{{"jsonrpc":"2.0","id":3,"error":')
     assert text.endswith(f",{other} ]\n")
@@ -175,7 +175,7 @@ def test_a_denied_tool_that_is_not_hidden_is_listed(tmp_path: Path) -> None:
     connection.client(ASK)
     line = listed(f"[{EVIL_TOOL}]")
     connection.server(line)
-    assert bytes(connection.to_client).decode() == line + "\n"
+    assert connection.to_client.decode() == line + "\n"
 
 
 blanks = st.sampled_from(["", " ", "\t ", "\r"])

@@ -48,7 +48,7 @@ def test_with_a_policy_it_is_refused_once_its_end_has_come(
     fed(connection, line[:-1], size)
     assert (connection.to_server, connection.to_client) == (b"", b"")
     connection.client(b"\n", call("ok"))
-    assert bytes(connection.to_server).decode() == call("ok") + "\n"
+    assert connection.to_server.decode() == call("ok") + "\n"
     (reply,) = connection.replies
     assert ids_answered([reply]) == [id_value]
     assert code_of(reply) == NOT_READABLE
@@ -71,13 +71,13 @@ def test_without_one_in_force_it_flows_behind_its_decision(
     fed(connection, line[:SMALL], size)
     assert connection.to_server == b""
     connection.client(line[SMALL : SMALL + 1])
-    assert bytes(connection.to_server) == line[: SMALL + 1]
+    assert connection.to_server == line[: SMALL + 1]
     assert connection.last.mid_line is True
     decision = connection.only("decision")
     assert decision.attributes[v.payload_truncated("request")] is True
     assert decision.attributes[v.DECISION] == ("allow" if policy is None else "deny")
     fed(connection, line[SMALL + 1 :], size)
-    assert bytes(connection.to_server) == line
+    assert connection.to_server == line
     assert connection.last.mid_line is False
     id_text = "1" if line == METHOD_LAST else '"a"'
     connection.server(f'{{"jsonrpc":"2.0","id":{id_text},"result":{{}}}}')
@@ -115,7 +115,7 @@ def test_the_cap_counts_the_line_feed(tmp_path: Path, offset: int) -> None:
     assert len(line) == SMALL + offset
     connection = Wire(tmp_path, EVIL)
     connection.client(line)
-    assert bytes(connection.to_server) == (line if offset <= 0 else b"")
+    assert connection.to_server == (line if offset <= 0 else b"")
     assert len(connection.replies) == (0 if offset <= 0 else 1)
 
 
@@ -125,7 +125,7 @@ def test_without_one_usable_id_there_is_no_answer(tmp_path: Path, id_text: str) 
     connection = Wire(tmp_path, EVIL)
     connection.client(padded(f'"id":{id_text}', '"method":"tools/call"'))
     assert (connection.to_server, connection.to_client) == (b"", b"")
-    assert connection.only("decision")
+    assert connection.only("decision").attributes[v.DECISION] == "deny"
 
 
 @pytest.mark.usefixtures("small_cap")
@@ -135,7 +135,7 @@ def test_an_unterminated_long_last_line_is_refused_or_flows(tmp_path: Path) -> N
         connection.client(METHOD_LAST[:-1])
         connection.end()
     assert refused.to_server == b""
-    assert bytes(flows.to_server) == METHOD_LAST[:-1]
+    assert flows.to_server == METHOD_LAST[:-1]
 
 
 @pytest.mark.usefixtures("small_cap")
@@ -144,7 +144,7 @@ def test_a_clients_long_answer_ends_what_the_server_asked(tmp_path: Path) -> Non
     connection.server('{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}')
     line = padded('"jsonrpc":"2.0","id":1', '"result":{}')
     connection.client(line)
-    assert bytes(connection.to_server) == line
+    assert connection.to_server == line
     assert connection.only("request").attributes[v.OUTCOME] == "ok"
 
 
@@ -163,7 +163,7 @@ def test_a_servers_long_line_flows_and_is_recorded(
     for at in range(0, len(long), size):
         connection.server(long[at : at + size])
         assert len(long) - len(connection.to_client) <= max(len(long) - at - size, 0) + 100
-    assert bytes(connection.to_client) == long
+    assert connection.to_client == long
     request = connection.only("request")
     assert request.attributes[v.OUTCOME] == "tool_error"
     assert request.attributes.get(v.payload_truncated("result"), False) is (len(long) > SMALL)
@@ -186,13 +186,13 @@ def test_a_servers_long_error_is_an_error(tmp_path: Path, code: str, kind: str |
 def test_where_policy_edits_it_is_held_and_replaced(tmp_path: Path, policy: Policy) -> None:
     connection = Wire(tmp_path, policy)
     connection.client(call("ok"))
-    connection.to_server.clear()
+    connection.to_server = b""
     connection.server(LONG_ANSWER)
     (reply,) = connection.replies
     assert ids_answered([reply]) == [1]
     assert code_of(reply) == NOT_READABLE
     assert connection.only("request").attributes[v.REFUSED_BY_US] is True
-    connection.to_client.clear()
+    connection.to_client = b""
     connection.server(padded('"id":5', '"method":"sampling/createMessage"'))
     assert connection.to_client == b""
     assert answered(connection) == [("5", NOT_READABLE)]
@@ -203,7 +203,7 @@ def test_a_servers_long_request_flows_with_a_decision_and_is_answered(tmp_path: 
     connection = Wire(tmp_path)
     line = padded('"jsonrpc":"2.0","id":5', '"method":"sampling/createMessage"')
     connection.server(line)
-    assert bytes(connection.to_client) == line
+    assert connection.to_client == line
     assert connection.only("decision").attributes[v.METHOD] == "sampling/createMessage"
     connection.client('{"jsonrpc":"2.0","id":5,"result":{}}')
     assert connection.only("request").span_id == connection.only("decision").parent_id
@@ -213,7 +213,7 @@ def test_a_servers_long_request_flows_with_a_decision_and_is_answered(tmp_path: 
 def test_a_servers_long_banner_flows_and_is_recorded_as_malformed(tmp_path: Path) -> None:
     connection = Wire(tmp_path)
     connection.server(b"b" * 5000 + b"\n")
-    assert bytes(connection.to_client) == b"b" * 5000 + b"\n"
+    assert connection.to_client == b"b" * 5000 + b"\n"
     assert connection.only("malformed").attributes[v.REQUEST] == "b" * SMALL
 
 
@@ -225,7 +225,7 @@ def test_a_call_of_twenty_megabytes_is_refused_with_a_policy_and_flows_without(t
         fed(connection, line, 262_144)
     assert refusing.to_server == b""
     assert [code_of(reply) for reply in refusing.replies] == [NOT_READABLE]
-    assert bytes(flowing.to_server) == line
+    assert flowing.to_server == line
     recorded = flowing.only("decision").attributes
     assert recorded[v.payload_bytes("request")] == 16 * 1024 * 1024
 

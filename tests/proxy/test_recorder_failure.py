@@ -42,7 +42,7 @@ def test_calls_that_were_recorded_before_stay_recorded(tmp_path: Path) -> None:
     connection.client(call("ok"))
     connection.break_record()
     connection.client(call("ok", id_text="2"))
-    assert bytes(connection.to_server).decode() == call("ok") + "\n"
+    assert connection.to_server.decode() == call("ok") + "\n"
     assert connection.only("decision").attributes[v.ID_TEXT] == "1"
 
 
@@ -52,9 +52,9 @@ def test_an_answer_whose_record_failed_is_delivered(tmp_path: Path, policy: Poli
     connection.client(call("ok"))
     connection.break_record()
     connection.server(ANSWER, '{"jsonrpc":"2.0","id":9,"result":{}}', "banner")
-    assert bytes(connection.to_client).decode() == ANSWER + '\n{"jsonrpc":"2.0","id":9,"result":{}}\nbanner\n'
+    assert connection.to_client.decode() == ANSWER + '\n{"jsonrpc":"2.0","id":9,"result":{}}\nbanner\n'
     connection.client(call("ok", id_text="2"))
-    assert bytes(connection.to_server).decode() == call("ok") + "\n"
+    assert connection.to_server.decode() == call("ok") + "\n"
 
 
 @POLICIES
@@ -68,7 +68,7 @@ def test_what_is_no_call_passes(tmp_path: Path, policy: Policy | None) -> None:
         "",
     ]
     connection.client(*lines, *lines)
-    assert bytes(connection.to_server).decode().split("\n")[:-1] == lines + lines
+    assert connection.to_server.decode().split("\n")[:-1] == lines + lines
     assert connection.to_client == b""
 
 
@@ -79,7 +79,7 @@ def test_a_line_that_may_be_a_call_is_refused(tmp_path: Path, policy: Policy | N
     connection = broken(tmp_path, policy)
     if not first:
         connection.client(call("ok"))
-        connection.to_client.clear()
+        connection.to_client = b""
     connection.client(line + b"\n")
     if first and connection.to_server:
         # No reader sees a call in it, so that there was no decision to be written.
@@ -121,7 +121,7 @@ def test_a_client_request_is_refused_to_the_server(tmp_path: Path, line: str) ->
 def test_a_client_request_past_what_is_held_is_refused_once_the_record_has_failed(tmp_path: Path) -> None:
     connection = broken(tmp_path)
     connection.server(SAMPLE)
-    connection.to_server.clear()
+    connection.to_server = b""
     connection.server(SAMPLE.replace("[]", '["' + "x" * 100_000 + '"]'))
     assert connection.to_client == b""
     assert [code for _, code in answered(connection)] == [RECORDER_FAILED]
@@ -135,7 +135,7 @@ def test_a_request_that_flows_when_the_record_fails_flows_on_and_is_not_answered
     connection.client(call("ok"))
     connection.to_client = connection.to_client[:80_000]
     connection.server(line[80_000:])
-    assert bytes(connection.to_client) == line
+    assert connection.to_client == line
     assert connection.to_server == b""
 
 
@@ -143,10 +143,10 @@ def test_in_an_array_the_answers_are_still_delivered_and_hidden_tools_stay_hidde
     connection = Wire(tmp_path, HIDING)
     connection.negotiate("2025-03-26")
     connection.client('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
-    connection.to_server.clear()
+    connection.to_server = b""
     connection.break_record()
     connection.server(f'[{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"evil"}},{{"name":"ok"}}]}}}},{SAMPLE}]')
-    assert bytes(connection.to_client) == b'[{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"ok"}]}}]\n'
+    assert connection.to_client == b'[{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"ok"}]}}]\n'
     assert answered(connection) == [("1", RECORDER_FAILED)]
 
 
@@ -155,10 +155,10 @@ def test_an_answer_past_what_is_held_is_still_delivered(tmp_path: Path) -> None:
     connection.client(call("ok"))
     connection.break_record()
     connection.client(call("ok", id_text="2"))
-    connection.to_client.clear()
+    connection.to_client = b""
     line = b'{"jsonrpc":"2.0","id":1,"result":{"x":"' + b"y" * 17 * 1024 * 1024 + b'"}}\n'
     connection.server(line[:1_000_000], line[1_000_000:])
-    assert bytes(connection.to_client) == line
+    assert connection.to_client == line
 
 
 def test_a_record_that_is_broken_from_the_start_lets_no_call_through(tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_a_fault_of_our_own_lets_no_call_through_and_keeps_no_answer_back(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(connection.relay.session, "line", fault)
-    connection.to_server.clear()
+    connection.to_server = b""
     connection.client(call("ok", id_text="2"))
     connection.server(ANSWER)
     assert connection.to_server == b""
-    assert bytes(connection.to_client).decode() == ANSWER + "\n"
+    assert connection.to_client.decode() == ANSWER + "\n"
     assert "a bug" in connection.relay.failure

@@ -34,8 +34,8 @@ class Wire:
         context = ("a" * 32, "b" * 16) if parent else ("", "")
         identity = Identity(server, "third_party", "stdio", "c1", "run", "scenario", 2, "agent", *context)
         self.relay = Relay(identity, policy, "0.1.0", self.file)
-        self.to_server = bytearray()
-        self.to_client = bytearray()
+        self.to_server = b""
+        self.to_client = b""
         self.last = Passage()
         self.ended = False
 
@@ -78,13 +78,13 @@ class Wire:
         self.client(json.dumps({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params}))
         result = {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
         self.server(json.dumps({"jsonrpc": "2.0", "id": "init", "result": result}))
-        self.to_server.clear()
-        self.to_client.clear()
+        self.to_server = b""
+        self.to_client = b""
 
     @property
     def replies(self) -> list[JSON]:
         """What the client got, each line parsed."""
-        return [json.loads(line) for line in bytes(self.to_client).splitlines()]
+        return [json.loads(line) for line in self.to_client.splitlines()]
 
     def spans(self, kind: str | None = None) -> list[Span]:
         """The recorded spans, of one kind where it is given."""

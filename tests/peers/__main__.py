@@ -1,0 +1,50 @@
+"""`make peers`: put the peers where `places` says, those that are not there yet. Refuses to know what uses them."""
+
+import shutil
+import subprocess
+import sys
+import venv
+
+from tests.peers.places import NPM, VENVS, is_made, pins_of, place, ready_mark
+
+
+def make_venv(name: str) -> None:
+    """Make the venv of a peer; CalledProcessError where its packages cannot be had."""
+    folder = place(name)
+    venv.create(folder, with_pip=False)
+    install = (sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet")
+    subprocess.run([*install, "--disable-pip-version-check", "--requirement", str(pins_of(name))], check=True)
+
+
+def make_npm() -> None:
+    """Install the npm servers; CalledProcessError where they cannot be had."""
+    folder = place(NPM)
+    folder.mkdir(parents=True)
+    shutil.copy(pins_of(NPM), folder / "package.json")
+    options = ("--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
+    subprocess.run(["npm", "install", *options], cwd=folder, check=True)
+
+
+def main() -> int:
+    """Make what is missing; 1 where one cannot be made."""
+    failed = False
+    for name in (*VENVS, NPM):
+        if is_made(name):
+            continue
+        if name == NPM and not (shutil.which("npm") and shutil.which("node")):
+            sys.stderr.write("peers: npm is not on this machine, so the servers from npm are left out\n")
+            continue
+        sys.stderr.write(f"peers: making {place(name)}\n")
+        shutil.rmtree(place(name), ignore_errors=True)
+        try:
+            make_npm() if name == NPM else make_venv(name)
+        except (OSError, subprocess.CalledProcessError) as error:
+            sys.stderr.write(f"peers: {name} cannot be made: {error}\n")
+            failed = True
+            continue
+        ready_mark(name).touch()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Where other people's MCP servers, clients and proxies stand once `make peers` has put them there.
+
+Each peer has a folder `.peers/<name>-<hash of its pins>`, so that a changed pin is a new folder. Refuses to know how a
+peer is made and what it is for.
+"""
+
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PINS = Path(__file__).with_name("pins")
+
+VENVS = ("servers", "mcp_1_30", "greenlight", "fastmcp")
+"""Peers that are a Python venv each; the pins of `x` are in pins/x.txt."""
+NPM = "npm"
+"""The peer that is a folder of npm packages; its pins are in pins/package.json."""
+
+
+def pins_of(name: str) -> Path:
+    """The file with a peer's pins."""
+    return PINS / ("package.json" if name == NPM else f"{name}.txt")
+
+
+def place(name: str) -> Path:
+    """A peer's folder, whether it is there or not."""
+    return ROOT / ".peers" / f"{name}-{sha256(pins_of(name).read_bytes()).hexdigest()[:12]}"
+
+
+def ready_mark(name: str) -> Path:
+    """The file that is in a peer's folder once all of the peer is."""
+    return place(name) / ".ready"
+
+
+def is_made(name: str) -> bool:
+    """Whether a peer is there, whole."""
+    return ready_mark(name).exists()
+
+
+def program(name: str, script: str) -> str:
+    """The path of a program in the venv of a peer."""
+    return str(place(name) / "bin" / script)
+
+
+def node_script(package: str) -> str:
+    """The path of the program of an npm server, as `server-memory`."""
+    return str(place(NPM) / "node_modules" / "@modelcontextprotocol" / package / "dist" / "index.js")
+
+
+def pinned(name: str, package: str) -> str:
+    """The version of a package in the pins of a venv, "" where it has none."""
+    for line in pins_of(name).read_text(encoding="utf-8").splitlines():
+        found, _, version = line.partition("==")
+        if found == package:
+            return version
+    return ""

@@ -1,0 +1,192 @@
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from proxy.pumps import Outlet, Pumps
+from proxy.record import Identity
+from proxy.relay import Relay
+from proxy.spanfile import SpanFile
+from tests.proxy.test_deny import code_of
+from tests.proxy.wires import EVIL, call
+
+
+class Reader:
+    """A peer that reads one end of a pipe to its end."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.data = bytearray()
+        self._grown = Event()
+        self._thread = Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while chunk := os.read(self.fd, 65536):
+            self.data += chunk
+            self._grown.set()
+        os.close(self.fd)
+        self._grown.set()
+
+    def wait_for(self, size: int) -> bytes:
+        while len(self.data) < size:
+            assert self._grown.wait(10), f"only {bytes(self.data)!r} came"
+            self._grown.clear()
+        return bytes(self.data)
+
+    def all(self) -> bytes:
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+        return bytes(self.data)
+
+
+@pytest.fixture
+def outlet() -> Iterator[tuple[Outlet, Reader]]:
+    read, write = os.pipe()
+    made, reader = Outlet(write), Reader(read)
+    yield made, reader
+    made.end()
+    reader.all()
+
+
+def test_a_line_of_ours_waits_for_the_end_of_a_line_that_flows(outlet: tuple[Outlet, Reader]) -> None:
+    out, reader = outlet
+    out.send(b"first half, ", mid_line=True)
+    out.post(b"ours\n")
+    out.post(b"ours too\n")
+    assert reader.wait_for(12) == b"first half, "
+    out.send(b"more, ", mid_line=True)
+    out.send(b"second half\n", mid_line=False)
+    out.end()
+    assert reader.all() == b"first half, more, second half\nours\nours too\n"
+
+
+def test_a_line_of_ours_is_written_at_once_between_two_lines(outlet: tuple[Outlet, Reader]) -> None:
+    out, reader = outlet
+    out.send(b"theirs\n", mid_line=False)
+    out.post(b"ours\n")
+    assert reader.wait_for(12) == b"theirs\nours\n"
+    out.send(b"", mid_line=False)
+    out.send(b"theirs\n", mid_line=False)
+    assert reader.wait_for(19) == b"theirs\nours\ntheirs\n"
+
+
+def test_the_end_writes_what_is_posted(outlet: tuple[Outlet, Reader]) -> None:
+    out, reader = outlet
+    for number in range(50):
+        out.post(b"ours %d\n" % number)
+    out.end()
+    assert reader.all() == b"".join(b"ours %d\n" % number for number in range(50))
+
+
+def test_a_line_of_ours_is_never_glued_to_an_unterminated_one(outlet: tuple[Outlet, Reader]) -> None:
+    out, reader = outlet
+    out.send(b"cut off", mid_line=True)
+    out.post(b"ours\n")
+    out.end()
+    assert reader.all() == b"cut off\nours\n"
+
+
+def test_an_unterminated_last_line_stays_so(outlet: tuple[Outlet, Reader]) -> None:
+    out, reader = outlet
+    out.send(b"cut off", mid_line=True)
+    out.end()
+    assert reader.all() == b"cut off"
+
+
+def test_a_peer_that_has_gone_is_noticed_and_nothing_blocks() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    out = Outlet(write)
+    out.post(b"ours\n")
+    out.send(b"theirs\n", mid_line=False)
+    assert out.gone
+    out.send(b"theirs\n", mid_line=True)
+    out.post(b"ours\n")
+    out.end()
+    assert out.fd == -1
+
+
+def test_a_posted_line_does_not_hold_up_who_posts_it_when_the_peer_does_not_read() -> None:
+    read, write = os.pipe()
+    out = Outlet(write)
+    out.post(b"x" * 1_000_000 + b"\n")
+    out.post(b"y\n")
+    reader = Reader(read)
+    out.end()
+    assert reader.all() == b"x" * 1_000_000 + b"\ny\n"
+
+
+def test_a_pipe_that_does_not_block_is_waited_for() -> None:
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    out = Outlet(write)
+    filled = Event()
+
+    def send() -> None:
+        out.send(b"x" * 1_000_000 + b"\n", mid_line=False)
+        filled.set()
+
+    sender = Thread(target=send)
+    sender.start()
+    reader = Reader(read)
+    sender.join(10)
+    assert filled.is_set()
+    out.end()
+    assert len(reader.all()) == 1_000_001
+    assert not out.gone
+
+
+class Ends:
+    """Both pumps over four pipes; a client and a server write and read their ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.spans = SpanFile.create(folder, "x")
+        self.relay = Relay(Identity("x", "trusted", "stdio", "c"), EVIL, "0", self.spans)
+        client_in, self.client = os.pipe()
+        client_read, client_out = os.pipe()
+        server_read, server_in = os.pipe()
+        server_out, self.server = os.pipe()
+        self.to_client, self.to_server = Reader(client_read), Reader(server_read)
+        self.reasons: list[str] = []
+        os.set_blocking(client_in, False)
+        self.pumps = Pumps(self.relay, (client_in, client_out), (server_out, server_in), self.reasons.append)
+        self.client_in = client_in
+        self.pumps.start()
+
+    def finish(self) -> None:
+        for thread in (self.pumps.upward, self.pumps.downward):
+            thread.join(10)
+            assert not thread.is_alive()
+        self.relay.close(self.reasons[0])
+
+
+def test_both_pumps_carry_lines_and_refusals_to_their_ends(tmp_path: Path) -> None:
+    ends = Ends(tmp_path)
+    os.write(ends.client, call("ok").encode() + b"\n" + call("evil", id_text="2").encode() + b"\n")
+    assert ends.to_server.wait_for(10) == call("ok").encode() + b"\n"
+    ends.to_client.wait_for(10)
+    os.write(ends.server, b'{"jsonrpc":"2.0","id":1,"result":{}}\nunterminated')
+    os.close(ends.client)
+    assert ends.to_server.all() == call("ok").encode() + b"\n"
+    os.close(ends.server)
+    refusal, answer, tail = ends.to_client.all().split(b"\n")
+    assert code_of(json.loads(refusal)) == 10001
+    assert answer == b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    assert tail == b"unterminated"
+    ends.finish()
+    assert ends.reasons == ["client_ended", "server_ended"]
+    os.close(ends.client_in)
+
+
+def test_a_server_that_ends_first_is_the_end_for_the_client(tmp_path: Path) -> None:
+    ends = Ends(tmp_path)
+    os.close(ends.server)
+    assert ends.to_client.all() == b""
+    assert ends.reasons == ["server_ended"]
+    os.close(ends.client)
+    ends.finish()
+    os.close(ends.client_in)

@@ -1,0 +1,96 @@
+"""The rooms of the design and what each may import."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("proxy", "harness", "servers")
+EDGES = {
+    "signals",
+    "spanfile",
+    "relay",
+    "pumps",
+    "stdio",
+    "child",
+    "cli",
+    "http",
+    "bridge",
+    "spanread",
+    "argumentschema",
+    "yamlfile",
+}
+"""Modules of proxy/ that know the system, or a costly library; every other one is pure."""
+IMPURE = {
+    "anyio",
+    "os",
+    "sys",
+    "time",
+    "opentelemetry",
+    "click",
+    "threading",
+    "subprocess",
+    "socket",
+    "signal",
+    "random",
+}
+NOT_MODULES = {"utils", "helpers", "types", "constants", "base", "config", "registry", "plugins", "manager"}
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield node.module or ""
+
+
+def roots(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+everything = [path for room in ROOMS for path in modules(room)]
+
+
+@pytest.mark.parametrize("path", everything, ids=relative)
+def test_a_room_imports_only_the_rooms_below_it(path: Path) -> None:
+    room = relative(path).partition("/")[0]
+    allowed = {"proxy": {"proxy"}, "harness": {"harness", "proxy"}, "servers": {"servers"}}[room]
+    if relative(path) == "harness/targets/fixtures.py":
+        allowed = allowed | {"servers"}
+    assert roots(path) & set(ROOMS) <= allowed
+
+
+@pytest.mark.parametrize("path", modules("proxy"), ids=relative)
+def test_the_proxy_knows_neither_the_sdk_nor_pydantic(path: Path) -> None:
+    assert not roots(path) & {"mcp", "mcp_types", "pydantic"}
+
+
+pure = [path for path in modules("proxy") if path.stem not in EDGES]
+pure += [ROOT / "harness" / "trace.py", ROOT / "harness" / "verdict.py", ROOT / "harness" / "convert.py"]
+pure += sorted((ROOT / "harness" / "assertions").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", [path for path in pure if path.exists()], ids=relative)
+def test_a_pure_module_knows_no_system_and_no_clock(path: Path) -> None:
+    assert not roots(path) & IMPURE
+
+
+@pytest.mark.parametrize("path", everything, ids=relative)
+def test_a_module_is_of_a_size_to_be_read_and_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= 300
+    assert path.stem not in NOT_MODULES
+    if path.stem != "__init__" or text.strip():
+        assert ast.get_docstring(ast.parse(text))

@@ -255,9 +255,9 @@ class Connection:
         said = f"Wiretrap refused this {method if len(method) < _SHORT else 'request'}: {decision.reason}"
         if method == "tools/call" and decision.form != "error":
             modern = (exchange.version or self.version) >= "2026"
-            reply = tool_error(id_text, one.code, said, decision.rule, modern=modern)
+            reply = tool_error(id_text, one.code, said, decision.rule, reason=decision.reason, modern=modern)
         else:
-            reply = error(id_text, one.code, said, decision.rule)
+            reply = error(id_text, one.code, said, decision.rule, reason=decision.reason)
         more = [encode_attribute(v.ERROR_TYPE, str(one.code))]
         records.append(
             ended(

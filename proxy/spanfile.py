@@ -5,6 +5,10 @@ Refuses to know what a span says, and how one is read.
 
 import os
 from threading import RLock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class SpanFileError(ValueError):
@@ -64,14 +68,22 @@ class SpanFile:
             ) from error
         return cls(path, fd)
 
+    def append_all(self, lines: "Sequence[str]") -> None:
+        """Write several lines with one write(2). When it raises, none of them counts as recorded."""
+        if lines:
+            self._write("\n".join(lines), len(lines))
+
     def append(self, line: str | bytes) -> None:
         """Write one line (a span as JSON, no newline in it); it is on the file when this returns, without an fsync.
 
         Raises SpanFileError when the write fails or is short, and at once for ever after.
         """
+        self._write(line, 1)
+
+    def _write(self, line: str | bytes, count: int) -> None:
         with self._lock:
             if self.broken or self._fd < 0:
-                self.dropped += 1
+                self.dropped += count
                 raise SpanFileError(
                     f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
                 )
@@ -82,9 +94,9 @@ class SpanFile:
                     raise OSError(f"short write, {written} of {len(data)} bytes")
             except (OSError, ValueError) as error:
                 self.broken = True
-                self.dropped += 1
+                self.dropped += count
                 raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
-            self.recorded += 1
+            self.recorded += count
 
     def close(self) -> None:
         """Close the file; a second time does nothing. Raises SpanFileError when the system reports a late failure."""

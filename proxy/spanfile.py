@@ -4,7 +4,11 @@ Refuses to know what a span says, and how one is read.
 """
 
 import os
+from collections.abc import Callable
 from threading import RLock
+
+Tap = Callable[[str | bytes], None]
+"""Is given every line that was written; it must neither block nor raise."""
 
 
 class SpanFileError(ValueError):
@@ -32,13 +36,14 @@ class SpanFile:
     Both pumps of a proxy may append at once. A broken file takes nothing more, so that its torn line stays the last.
     """
 
-    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded")
+    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded", "tap")
 
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
         self.recorded = 0
         self.dropped = 0
         self.broken = False
+        self.tap: Tap | None = None
         self._fd = fd
         # Re-entrant: a signal handler may record while the main thread is inside `append`.
         self._lock = RLock()
@@ -85,6 +90,8 @@ class SpanFile:
                 self.dropped += 1
                 raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
             self.recorded += 1
+            if self.tap is not None:
+                self.tap(line)
 
     def close(self) -> None:
         """Close the file; a second time does nothing. Raises SpanFileError when the system reports a late failure."""

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,12 +23,18 @@ from harness.results import Kind, TrialResult
 from harness.selection import Selection, load_selection
 from harness.trial import TrialPlan, run_trial
 from harness.verdict import Verdict
+from proxy.endpoint import parse_endpoint
+from proxy.otlp import Exporter
+from proxy.saying import say
 from proxy.spans import JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex."""
+    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex.
+
+    `otlp` is where copies of the spans go.
+    """
 
     parent: int
     run_id: str
@@ -36,6 +43,7 @@ class Start:
     keep: bool
     selection: Selection
     digests: dict[str, str]
+    otlp: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,9 @@ def _work(reply: Callable[[bytes], None]) -> None:
         reply(json.dumps(problem).encode() + b"\n")
         return
     reply(b'{"ready": true}\n')
+    exporter = None if start.otlp is None else Exporter(parse_endpoint(start.otlp))
+    if exporter is not None:
+        exporter.start()
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
         plan = TrialPlan(
@@ -109,6 +120,8 @@ def _work(reply: Callable[[bytes], None]) -> None:
             agent=scenarios.agents[job.scenario],
             trial=job.trial,
             cancel=cancel_read,
+            otlp=start.otlp,
+            exporter=exporter,
         )
         try:
             result = run_trial(plan)
@@ -117,6 +130,10 @@ def _work(reply: Callable[[bytes], None]) -> None:
             traceback.print_exc()
             result = failed(job, f"{type(error).__name__}: {error}")
         reply(encode(result))
+    if exporter is not None:
+        exporter.finish()
+        exporter.wait(exporter.seconds_left(time.monotonic()))
+        say(exporter.shortfall(start.run_folder))
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ class Connection:
         self.start = start
         self.version = ""
         self.failed = False
+        self.splice = False
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()
@@ -107,11 +108,25 @@ class Connection:
             found.call = (method, one.target, member_text(message, "arguments") or "")
         return found
 
-    def decision(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, odd: str | None) -> str:
-        """The line of a decision: a zero-length child of the request's span, with the whole request."""
+    def decision(
+        self,
+        one: Judgement,
+        place: Place,
+        seq: int,
+        now: Stamp,
+        direction: str,
+        odd: str | None,
+        *,
+        alone: bool = False,
+    ) -> str:
+        """The line of a decision: a zero-length child of the request's span, with the whole request.
+
+        `alone`: that span is never written, so the decision stands in its place, and no backend misses a parent.
+        """
         message = one.message
         ruling = Ruling(one.decision or NO_POLICY, message.method, one.canonical, message.id_text)
-        return self._decision(ruling, message.source, self._child(place), seq, now, direction, odd)
+        own = place if alone else self._child(place)
+        return self._decision(ruling, message.source, own, seq, now, direction, odd)
 
     def _child(self, place: Place) -> Place:
         return Place(place.trace_id, self.recorder.new_id(16), place.span_id)
@@ -135,6 +150,8 @@ class Connection:
         decision: Decision,
         begun: tuple[Place, int, Stamp],
         direction: str,
+        *,
+        alone: bool = False,
     ) -> str:
         """The line of a decision on a line past the cap: its first bytes, and what was `seen` of its message.
 
@@ -145,7 +162,8 @@ class Connection:
         if seen is not None:
             ruling = Ruling(decision, seen.message.method, seen.canonical, seen.message.id_text)
         text = head.decode("utf-8", "surrogateescape")
-        return self._decision(ruling, text, self._child(place), seq, now, direction, why, truncated=True)
+        own = place if alone else self._child(place)
+        return self._decision(ruling, text, own, seq, now, direction, why, truncated=True)
 
     def _decision(
         self,
@@ -166,13 +184,12 @@ class Connection:
         name = f"decision {ruling.method}" if ruling.method else "decision"
         return self.recorder.line(place, name, INTERNAL, (now.wall, now.wall), encoded)
 
-    def notification(self, message: Message, method: str, now: Stamp, direction: str) -> str:
+    def notification(self, message: Message, method: str, now: Stamp, direction: str, place: Place) -> str:
         """The line of a message that asks for no answer."""
         attributes = self.recorder.fact("notification", now, direction, {v.METHOD: method})
         params = message.members.get("params")
         if params is not None:
             attributes += payload(v.PARAMS, "params", message.text_of(params))
-        place = self.recorder.place(meta_text(message, "traceparent"))
         return self.recorder.line(place, method, INTERNAL, (now.wall, now.wall), attributes)
 
     def malformed(self, text: str, why: str, now: Stamp, direction: str, *, truncated: bool = False) -> str:
@@ -236,9 +253,9 @@ class Connection:
         place = self.recorder.place(meta_text(message, "traceparent"))
         seq = self.recorder.next_seq()
         odd = decision.reason if one.code == NOT_READABLE else None
-        records = [self.decision(one, place, seq, now, direction, odd)]
         id_text = message.id_text
         exchange = self.exchange(one, place, seq, now, direction)
+        records = [self.decision(one, place, seq, now, direction, odd, alone=exchange is None)]
         if exchange is None or id_text is None:
             return records, None
         said = f"Wiretrap refused this {method if len(method) < _SHORT else 'request'}: {decision.reason}"

@@ -133,7 +133,8 @@ def _any_integer(digits: str) -> JSON:
     return int(digits) if len(digits) < 4000 else float(digits)
 
 
-_STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
+STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
+"""Reads RFC 8259 without repeated keys."""
 _LOOSE = JSONDecoder(strict=False)
 _LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
 
@@ -207,7 +208,7 @@ def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
     members, end, inner = scan_members(text, start, decoder, "params")
     table = {member.key: member for member in members}
     params = {member.key: member for member in inner}
-    if decoder is _STRICT:
+    if decoder is STRICT:
         if len(table) != len(members):
             raise FrameError(f"the key {shown(_repeated(member.key for member in members))} is repeated")
         if len(params) != len(inner):
@@ -272,7 +273,7 @@ def read_strict(line: bytes) -> Line:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FrameError(f"it is not UTF-8 at byte {error.start}") from None
-    read = _read(text, _STRICT)
+    read = _read(text, STRICT)
     # Only an escape can bring in half a surrogate pair: raw ones are not UTF-8.
     if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         for message in read.messages:

@@ -67,7 +67,8 @@ class Relay:
     """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order, and then
     `settle` called.
 
-    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none.
+    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none. With
+    `splice` our span ids are written over the parent ids of the trace contexts that go on to the server.
     """
 
     def __init__(
@@ -77,9 +78,12 @@ class Relay:
         version: str,
         spans: SpanFile,
         redactor: "Redactor | None" = None,
+        *,
+        splice: bool = False,
     ) -> None:
         self.session = Session(identity, policy, version, random_hex, now())
         self.session.recorder.redactor = redactor
+        self.session.connection.splice = splice
         self.spans = spans
         self.failure = ""
         self._lock = Lock()
@@ -115,11 +119,11 @@ class Relay:
         """One whole line from the server."""
         return self.from_server(line)
 
-    def close(self, reason: str) -> None:
-        """Record how the connection ended, and close the span file."""
+    def close(self, reason: str, not_exported: int | None = None) -> None:
+        """Record how the connection ended, and close the span file; `not_exported` counts what a live export lost."""
         with self._lock:
             self._settle()
-            self._write(self.session.closed(reason, now(), self.spans.recorded, self.spans.dropped))
+            self._write(self.session.closed(reason, now(), self.spans.recorded, self.spans.dropped, not_exported))
             try:
                 self.spans.close()
             except SpanFileError as error:

@@ -25,6 +25,7 @@ from harness.runfolder import RunFolderError, as_text, make_run_folder, replace
 from harness.runner import Runner
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.worker import Job, Start
+from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
 
 
@@ -59,6 +60,7 @@ def run_selected(
     jobs: int,
     out: Path,
     keep: bool,
+    otlp: str | None = None,
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
     began = time.monotonic()
@@ -83,6 +85,7 @@ def run_selected(
         keep=keep,
         selection=selection,
         digests=dict(facts.digests),
+        otlp=otlp,
     )
     runner = Runner(start, work, jobs, hear)
     results = runner.run()
@@ -125,6 +128,9 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[Sc
     metavar="DIR",
     help="Where the run folder is made.",
 )
+@click.option(
+    "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
+)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 def command(
     paths: tuple[str, ...],
@@ -133,6 +139,7 @@ def command(
     trials: int | None,
     jobs: int,
     out: Path,
+    otlp: str | None,
     keep: bool,
 ) -> None:
     """Run scenarios, judge them, write a run folder, and show the table.
@@ -142,8 +149,13 @@ def command(
     """
     selection = _selection(tuple(paths), agent, program)
     try:
+        if otlp is not None:
+            parse_endpoint(otlp)
+    except EndpointError as error:
+        raise click.UsageError(str(error)) from error
+    try:
         selected = load_selection(selection)
-        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep)
+        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, otlp=otlp)
     except ProblemError as error:
         for problem in error.problems:
             click.echo(str(problem), err=True)

@@ -20,6 +20,7 @@ from harness.targets.scripted import follow
 from proxy import __version__
 from proxy.policy import load_policy
 from proxy.record import Identity
+from proxy.redact import Redactor
 from proxy.relay import Relay, random_hex
 from proxy.spanfile import SpanFile
 
@@ -42,7 +43,7 @@ def run_direct(
         stack.callback(loop.close)
         channels: dict[str, InProcessChannel] = {}
         for upstream in prepared.upstreams:
-            channels[upstream.id] = _open(upstream, context, spans, loop, stack)
+            channels[upstream.id] = _open(upstream, context, spans, loop, stack, conversation.hiding.redactor)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
         ending = follow(agent.steps, clients, conversation, most_calls)
         loop.deadline = Deadline.after(CLOSING)
@@ -53,7 +54,9 @@ def run_direct(
     return ending
 
 
-def _open(upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: ExitStack) -> InProcessChannel:
+def _open(
+    upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: ExitStack, redactor: Redactor | None
+) -> InProcessChannel:
     match upstream.server, upstream.database:
         case FixtureServer(fixture=fixture), Path() as database:
             connection = random_hex(16)
@@ -73,7 +76,7 @@ def _open(upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: 
         parent_id=context.span_id,
     )
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
-    relay = Relay(identity, policy, __version__, SpanFile.create(spans, upstream.id))
+    relay = Relay(identity, policy, __version__, SpanFile.create(spans, upstream.id), redactor)
     channel = InProcessChannel(upstream.id, server, relay, loop)
     channel.start()
     return channel

@@ -3,7 +3,6 @@
 Refuses to know how either is run, and which scenario it is for.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -11,6 +10,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from harness.intake import Entry, Intake, open_document
+from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
 from proxy.glob import decode_tool_name, encode_tool_name
 from proxy.policy import check_server_id
@@ -114,8 +114,8 @@ def split_tool(canonical: str) -> tuple[str, str] | None:
     return server, bare
 
 
-def read_steps(intake: Intake, data: list[JSON], path: FieldPath, servers: Collection[str] | None) -> tuple[Step, ...]:
-    """The steps of a list at `path`; problems are noted. `servers` are the scenario's ids, None if not known."""
+def read_steps(intake: Intake, data: list[JSON], path: FieldPath, servers: Tools | None) -> tuple[Step, ...]:
+    """The steps of a list at `path`; problems are noted. `servers` are the scenario's, None if not known."""
     names: list[str] = []
     steps: list[Step] = []
     for place, item in enumerate(data):
@@ -125,9 +125,7 @@ def read_steps(intake: Intake, data: list[JSON], path: FieldPath, servers: Colle
     return tuple(steps)
 
 
-def _read_step(
-    intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Collection[str] | None
-) -> Step | None:
+def _read_step(intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Tools | None) -> Step | None:
     kinds = [kind for kind in ("call", "say", "goal") if isinstance(data, dict) and kind in data]
     match kinds:
         case ["call"]:
@@ -148,9 +146,7 @@ def _read_step(
             return None
 
 
-def _read_call(
-    intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Collection[str] | None
-) -> Step | None:
+def _read_call(intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Tools | None) -> Step | None:
     entry = intake.read(_CallEntry, data, path)
     if entry is None:
         if isinstance(data, dict) and isinstance(name := data.get("as"), str):
@@ -162,6 +158,8 @@ def _read_call(
     elif servers is not None and split[0] not in servers:
         known = ", ".join(servers) or "none"
         intake.wrong((*path, "call"), f"the scenario has no server {split[0]!r}; its servers are: {known}")
+    elif servers is not None and not entry.expect_error and (missing := missing_tool(*split, servers)) is not None:
+        intake.wrong((*path, "call"), f"{missing} (a step that is meant to fail says expect_error: true)")
     for inner, message in check_references(entry.arguments, names):
         intake.wrong((*path, "arguments", *inner), message)
     if entry.name is not None:
@@ -175,7 +173,7 @@ def _read_call(
     return Call(split[0], split[1], entry.arguments, entry.name, entry.expect_error, entry.optional)
 
 
-def read_agent(path: Path, servers: Collection[str] | None, problems: list[Problem]) -> Agent | None:
+def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Agent | None:
     """The agent of a file, None where it cannot be used; what is wrong is added to `problems`."""
     document = open_document(path, problems)
     if document is None:
@@ -194,8 +192,8 @@ def read_agent(path: Path, servers: Collection[str] | None, problems: list[Probl
     return None if intake.problems else agent
 
 
-def load_agent(path: Path, servers: Collection[str] | None = None) -> Agent:
-    """The agent of a file. Raises AgentError with everything that is wrong; `servers` are the scenario's ids."""
+def load_agent(path: Path, servers: Tools | None = None) -> Agent:
+    """The agent of a file. Raises AgentError with everything that is wrong; `servers` are the scenario's."""
     problems: list[Problem] = []
     agent = read_agent(path, servers, problems)
     if agent is None or problems:

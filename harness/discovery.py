@@ -3,10 +3,11 @@
 Refuses to know what is in a scenario beyond telling it from an agent file, a policy and a seed.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from harness.offer import Offers
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import is_seed
 from proxy.problem import Problem
@@ -74,7 +75,7 @@ def find_scenarios(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
-def load_scenarios(paths: Iterable[Path], fixtures: Collection[str] | None = None) -> tuple[Scenario, ...]:
+def load_scenarios(paths: Iterable[Path], fixtures: Offers | None = None) -> tuple[Scenario, ...]:
     """All scenarios of a run, in order. Raises ScenarioError with everything that is wrong with any of them.
 
     Two scenarios of one id are an error, since a run folder has one folder for each.

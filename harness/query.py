@@ -57,6 +57,15 @@ def table_keys(schema: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         return {name: key_columns(memory, name) for (name,) in names.fetchall()}
 
 
+def table_columns(schema: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Each table of the CREATE statements with all its columns. A statement that cannot be run gives no table."""
+    statements = tuple(schema)
+    with closing(_connect()) as memory:
+        _create(memory, [statement for statement in statements if _is_table(statement)])
+        query = "select name from pragma_table_xinfo(?)"
+        return {table: tuple(name for (name,) in memory.execute(query, (table,))) for table in table_keys(statements)}
+
+
 def key_columns(database: sqlite3.Connection, table: str) -> tuple[str, ...]:
     """The primary key of a table without rowid, the alias of the rowid in another, or nothing."""
     info = database.execute("select name, type, pk from pragma_table_xinfo(?) where pk > 0 order by pk", (table,))

@@ -3,7 +3,7 @@
 Refuses to know how a trial is run and how an assertion judges.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -12,22 +12,23 @@ from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_age
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
+from harness.offer import Offers, Tools
+from harness.offerchecks import check_state, check_tools
 from harness.scenariochecks import check_fields, check_servers
 from harness.scenariofile import (
     AgentEntry,
     Category,
     FactEntry,
-    PolicyFileEntry,
     ScenarioEntry,
     ServerEntry,
     Severity,
     Trust,
 )
+from harness.scenariopolicy import read_policy
 from harness.seedfile import read_seed
-from proxy.glob import glob_server
-from proxy.policy import Policy, PolicyError, check_server_id, parse_policy
+from proxy.policy import Policy, check_server_id
 from proxy.problem import Path as FieldPath
-from proxy.problem import Problem, ProblemError, describe, field_name
+from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON
 from proxy.yamlfile import Document
 
@@ -81,7 +82,8 @@ class Scenario:
     """One scenario. `path` is its file, `files` are all that it is made of, itself first.
 
     `input` is the whole open map and `user_message` its task. `policy` is what was written, `policy_map` its map;
-    what a server's proxy gets is `policy_for`. `severity` is None for some of category task.
+    what a server's proxy gets is `policy_for`. `severity` is None for some of category task. `tools` are those of each
+    server, None where only the running server knows; `notes` are what looks like a slip and is none for sure.
     """
 
     path: Path
@@ -104,6 +106,8 @@ class Scenario:
     expected: Mapping[str, JSON]
     assertions: tuple[Assertion, ...]
     reference: tuple[Step, ...]
+    tools: Tools = field(default_factory=dict)
+    notes: tuple[Problem, ...] = ()
 
     def policy_for(self, server: str) -> dict[str, JSON] | None:
         """The map of the policy that the proxy in front of `server` gets, None where there is nothing to enforce.
@@ -122,14 +126,15 @@ class Scenario:
 class _Reading:
     """One scenario being read, with the files that it names."""
 
-    def __init__(self, path: Path, document: Document, fixtures: Collection[str] | None) -> None:
+    def __init__(self, path: Path, document: Document, fixtures: Offers | None) -> None:
         self.path, self.fixtures = path, fixtures
         self.intake = Intake(document)
         self.elsewhere: list[Problem] = []
         self.files = [path]
-        # Server ids: `known` is None without `servers`, `callable` where nobody can tell, since `servers` is broken.
-        self.known: tuple[str, ...] | None = None
-        self.callable: tuple[str, ...] | None = ()
+        # By server id. `known` is false without `servers`; `tools` is None where `servers` is broken.
+        self.known = False
+        self.tools: dict[str, tuple[str, ...] | None] | None = {}
+        self.schemas: dict[str, tuple[str, ...]] = {}
 
     def problems(self) -> list[Problem]:
         return sorted(self.intake.problems, key=lambda problem: problem.line or 0) + self.elsewhere
@@ -144,13 +149,19 @@ class _Reading:
         if not isinstance(data, dict):
             return None
         servers = self.servers(data["servers"]) if "servers" in data else {}
-        policy, policy_map = self.policy(data["policy"]) if "policy" in data else (None, None)
+        policy, policy_map = (
+            read_policy(self.intake, data["policy"], self.tools if self.known else None, self.elsewhere, self.file)
+            if "policy" in data
+            else (None, None)
+        )
         agent = self.agent(data["agent"]) if "agent" in data else None
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
-        reference = read_steps(self.intake, steps, ("reference",), self.callable) if isinstance(steps, list) else ()
-        if self.known is not None:
-            check_servers(self.intake, entry, assertions, self.known)
+        reference = read_steps(self.intake, steps, ("reference",), self.tools) if isinstance(steps, list) else ()
+        if self.known and self.tools is not None:
+            check_servers(self.intake, entry, assertions, self.tools)
+            check_tools(self.intake, entry, assertions, self.tools)
+            check_state(self.intake, assertions, self.schemas)
         if entry is None:
             return None
         check_fields(self.intake, entry, {assertion.type for assertion in assertions.values()})
@@ -176,6 +187,7 @@ class _Reading:
             expected if isinstance(expected, dict) else {},
             tuple(assertions.values()),
             reference,
+            self.tools or {},
         )
 
     def file(self, name: str, path: FieldPath) -> Path | None:
@@ -195,9 +207,9 @@ class _Reading:
     def servers(self, data: JSON) -> dict[str, Server]:
         if not isinstance(data, dict):
             self.intake.wrong(("servers",), f"expected a map from server ids to servers, not {describe(data)}")
-            self.callable = None
+            self.tools = None
             return {}
-        self.known = self.callable = tuple(data)
+        self.known, self.tools = True, dict.fromkeys(data)
         servers: dict[str, Server] = {}
         for name, item in data.items():
             path: FieldPath = ("servers", name)
@@ -207,6 +219,11 @@ class _Reading:
             server = None if entry is None else self.server(entry, path)
             if server is not None:
                 servers[name] = server
+            match server:
+                case FixtureServer(fixture=fixture) if self.fixtures is not None and fixture in self.fixtures:
+                    self.tools[name], self.schemas[name] = self.fixtures[fixture].tools, self.fixtures[fixture].schema
+                case _:
+                    pass
         return servers
 
     def server(self, entry: ServerEntry, path: FieldPath) -> Server | None:
@@ -231,30 +248,6 @@ class _Reading:
         rows = None if seed is None else read_seed(seed, self.elsewhere)
         return FixtureServer(fixture, seed, rows, entry.trust)
 
-    def policy(self, data: JSON) -> tuple[Policy | None, dict[str, JSON] | None]:
-        document, prefix = self.intake.document, ("policy",)
-        where: FieldPath = prefix
-        if isinstance(data, dict) and "file" in data:
-            entry = self.intake.read(PolicyFileEntry, data, prefix)
-            file = None if entry is None else self.file(entry.file, ("policy", "file"))
-            found = None if file is None else open_document(file, self.elsewhere)
-            if found is None:
-                return None, None
-            document, data, where = found, found.data, ()
-        try:
-            policy = parse_policy(data, document.name, document.line, where)
-        except PolicyError as error:
-            (self.intake.problems if where else self.elsewhere).extend(error.problems)
-            return None, None
-        for place, rule in enumerate(policy.rules):
-            server = glob_server(rule.glob)
-            if server is not None and self.known is not None and server not in self.known:
-                path = (*where, "rules", place, rule.action)
-                message = f"the scenario has no server {server!r}; its servers are: {', '.join(self.known)}"
-                problem = Problem(document.name, document.line(path), field_name(path), message)
-                (self.intake.problems if where else self.elsewhere).append(problem)
-        return policy, data if isinstance(data, dict) else None
-
     def agent(self, data: JSON) -> Agent | None:
         entry = self.intake.read(AgentEntry, data, ("agent",))
         if entry is None:
@@ -265,7 +258,7 @@ class _Reading:
         if entry.command is not None:
             return CommandAgent(tuple(entry.command))
         file = self.file(entry.scripted or "", ("agent", "scripted"))
-        agent = None if file is None else read_agent(file, self.callable, self.elsewhere)
+        agent = None if file is None else read_agent(file, self.tools, self.elsewhere)
         if isinstance(agent, CommandAgent):
             self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
         return agent if isinstance(agent, ScriptedAgent) else None
@@ -281,10 +274,10 @@ class _Reading:
         return assertions
 
 
-def load_scenario(path: Path, fixtures: Collection[str] | None = None) -> Scenario:
+def load_scenario(path: Path, fixtures: Offers | None = None) -> Scenario:
     """The scenario of a file, with the files that it names. Raises ScenarioError with everything that is wrong.
 
-    `fixtures` are the names that `fixture:` may have, None where they are not known.
+    `fixtures` are what `fixture:` may name, None where they are not known.
     """
     problems: list[Problem] = []
     document = open_document(path, problems)

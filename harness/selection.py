@@ -14,7 +14,7 @@ from harness.discovery import load_scenarios
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
-from harness.targets.fixtures import NAMES, FixtureError, init_fixture
+from harness.targets.fixtures import FixtureError, fixture_offers, init_fixture
 from proxy.problem import Problem, ProblemError
 
 
@@ -65,7 +65,7 @@ def kind_of(agent: Agent) -> Kind:
 
 def load_selection(selection: Selection) -> Selected:
     """Load everything. Raises a ProblemError with all that is wrong."""
-    scenarios = load_scenarios([Path(path) for path in selection.paths], NAMES)
+    scenarios = load_scenarios([Path(path) for path in selection.paths], fixture_offers())
     problems: list[Problem] = []
     agents: dict[str, Agent] = {}
     for scenario in scenarios:
@@ -85,7 +85,7 @@ def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) ->
         return CommandAgent(selection.command)
     if selection.agent_file is not None:
         try:
-            return load_agent(Path(selection.agent_file), scenario.servers)
+            return load_agent(Path(selection.agent_file), scenario.tools)
         except ProblemError as error:
             problems += error.problems
             return None

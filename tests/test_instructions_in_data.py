@@ -17,7 +17,7 @@ from harness.results import TrialResult
 from harness.runfolder import make_run_folder
 from harness.scenario import Scenario, load_scenario
 from harness.selection import Selection, load_selection
-from harness.targets.fixtures import NAMES
+from harness.targets.fixtures import fixture_offers
 from harness.trial import TrialPlan, run_trial
 from harness.verdict import Finding
 
@@ -32,7 +32,7 @@ FORBIDDEN = {
 
 
 def scenario_of(name: str) -> Scenario:
-    return load_scenario(SECURITY / f"{name}.yaml", NAMES)
+    return load_scenario(SECURITY / f"{name}.yaml", fixture_offers())
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def kept(result: TrialResult) -> Iterator[Path]:
 @contextmanager
 def in_process(scenario: Scenario, agent: str, tmp_path: Path) -> Iterator[tuple[TrialResult, Path]]:
     """One trial with all servers in this process, and where they worked."""
-    script = load_agent(SECURITY / "agents" / f"{agent}.yaml", scenario.servers)
+    script = load_agent(SECURITY / "agents" / f"{agent}.yaml", scenario.tools)
     assert isinstance(script, ScriptedAgent)
     run = make_run_folder(tmp_path / "runs")
     plan = TrialPlan(

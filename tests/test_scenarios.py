@@ -15,7 +15,7 @@ from harness.judge import judge
 from harness.references import Binding, bind_error, bind_result, resolve
 from harness.scenario import FixtureServer, Scenario
 from harness.state import read_journal
-from harness.targets.fixtures import dump_fixture
+from harness.targets.fixtures import dump_fixture, fixture_offers
 from harness.trace import Coverage, Outcome, ToolCall, Trace
 from harness.verdict import Verdict
 from proxy.policy import canonical_name
@@ -27,7 +27,7 @@ from servers.places import Place, init_place, open_place
 from servers.seed import read_seed
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
-SCENARIOS = load_scenarios([FOLDER], FIXTURES)
+SCENARIOS = load_scenarios([FOLDER], fixture_offers())
 BY_ID = {scenario.id: scenario for scenario in SCENARIOS}
 
 
@@ -46,7 +46,7 @@ def carry_out(place: Place, tool: str, arguments: JSON, request: int) -> JSON:
 
 def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
     """What the judge says of an agent's steps over the scenario's databases and policy, without a wire between them."""
-    script = load_agent(agent, scenario.servers)
+    script = load_agent(agent, scenario.tools)
     assert isinstance(script, ScriptedAgent)
     calls: list[ToolCall] = []
     bindings: dict[str, Binding] = {}
@@ -226,4 +226,4 @@ def test_every_agent_beside_a_scenario_calls_only_its_servers(scenario: Scenario
     agents = sorted(scenario.path.parent.glob(f"agents/{stem}_*.yaml"))
     assert len(agents) >= 2
     for path in [*agents, scenario.path.parent / "agents/idle.yaml"]:
-        assert isinstance(load_agent(path, scenario.servers), ScriptedAgent)
+        assert isinstance(load_agent(path, scenario.tools), ScriptedAgent)

@@ -12,7 +12,7 @@ from harness.assertions.not_built import NotBuilt
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
-from harness.targets.fixtures import NAMES
+from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
 
@@ -21,7 +21,7 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
     """Read a file as what it is; a scenario is given back. Raises a ProblemError."""
     match kind:
         case "scenario":
-            return load_scenario(path, NAMES)
+            return load_scenario(path, fixture_offers())
         case "agent":
             load_agent(path)
         case "policy":

@@ -6,11 +6,14 @@ Refuses to know what their tools do. The MCP SDK is imported only when a server 
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from harness.evidence import Dump
+from harness.offer import Offer, Offers
 from harness.state import StateError, read_dump
 from proxy.spans import JSON
 from servers import catalogue, database, fixture, folder, folderfixture, manifest, places, seed
@@ -18,12 +21,33 @@ from servers import catalogue, database, fixture, folder, folderfixture, manifes
 if TYPE_CHECKING:
     from mcp.server import Server
 
-NAMES = frozenset(catalogue.FIXTURES)
-"""Every fixture that a scenario may name."""
-
 
 class FixtureError(ValueError):
     """A fixture's database or folder that cannot be made or opened; the message names it."""
+
+
+@cache
+def fixture_offers() -> Offers:
+    """Every fixture that a scenario may name, and what it offers. No seed adds a tool or a table."""
+    return MappingProxyType(
+        {
+            name: Offer(tuple(tool.name for tool in made.tools), _schema(made))
+            for name, made in catalogue.FIXTURES.items()
+        }
+    )
+
+
+def _schema(made: places.AnyFixture) -> tuple[str, ...]:
+    match made:
+        case fixture.Fixture():
+            with closing(sqlite3.connect(":memory:")) as memory:
+                memory.executescript(made.schema)
+                rows = memory.execute(
+                    "select sql from sqlite_schema where sql is not null and name not like 'sqlite@_%' escape '@'"
+                )
+                return tuple(sql for (sql,) in rows.fetchall())
+        case folderfixture.FolderFixture():
+            return (manifest.SCHEMA,)
 
 
 def init_fixture(name: str, path: Path, seed_file: Path | None, rows_by_table: Mapping[str, JSON] | None) -> None:

@@ -8,7 +8,7 @@ from harness.agentfile import AgentError, Call, CommandAgent, Goal, Say, Scripte
 def agent(tmp_path: Path, text: str, servers: tuple[str, ...] | None = ("crm",)) -> ScriptedAgent | CommandAgent:
     file = tmp_path / "a.yaml"
     file.write_text(text)
-    return load_agent(file, servers)
+    return load_agent(file, None if servers is None else dict.fromkeys(servers))
 
 
 def test_steps_are_calls_words_and_goals(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from harness.assertions.calls import ToolCalled
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.scenario import CommandServer, FixtureServer, Limits, Scenario, ScenarioError, UrlServer, load_scenario
+from harness.targets.fixtures import fixture_offers
 from proxy.policy import parse_policy
 from proxy.problem import Path as FieldPath
 from proxy.spans import JSON
@@ -252,7 +253,7 @@ def test_a_fixture_that_does_not_exist_is_an_error_where_they_are_known(tmp_path
     path = write(tmp_path, BARE + "servers: {crm: {fixture: crn}}")
     assert load_scenario(path).servers == {"crm": FixtureServer("crn")}
     with pytest.raises(ScenarioError, match=r"s\.yaml:6: servers\.crm\.fixture: there is no fixture 'crn'; there"):
-        load_scenario(path, {"crm", "ticketing"})
+        load_scenario(path, fixture_offers())
 
 
 def test_servers_that_are_not_trusted_may_ask_the_client_nothing_unless_the_policy_says_so(tmp_path: Path) -> None:

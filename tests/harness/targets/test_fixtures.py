@@ -11,7 +11,7 @@ from harness.evidence import Dump, ServerState
 from harness.judge import judge
 from harness.query import run_query
 from harness.state import StateError, load_dump, read_dump, read_journal, write_dump
-from harness.targets.fixtures import NAMES, FixtureError, dump_fixture, init_fixture, journal_path
+from harness.targets.fixtures import FixtureError, dump_fixture, fixture_offers, init_fixture, journal_path
 from harness.trace import ToolCall
 from harness.verdict import Verdict
 from proxy.spans import JSON
@@ -45,7 +45,7 @@ def verdict(place: Path, before: Dump, *calls: ToolCall) -> Verdict:
     return judge([parse_assertion(spec) for spec in SPECS], wire(*calls, state={"files": state}), "completed")
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(fixture_offers()))
 def test_every_fixture_is_made_and_dumped_and_nothing_differs_yet(name: str, tmp_path: Path) -> None:
     init_fixture(name, tmp_path / "x.db", None, None)
     dump = dump_fixture(name, tmp_path / "x.db")

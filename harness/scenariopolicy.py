@@ -1,0 +1,58 @@
+"""The policy of a scenario, inline or in a file of its own, and whether its rules speak of servers and tools there are.
+
+Refuses to know what a policy does.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.intake import Intake, open_document
+from harness.offer import Tools, missing_tool_of_glob
+from harness.scenariofile import PolicyFileEntry
+from proxy.glob import glob_server
+from proxy.policy import Policy, PolicyError, parse_policy
+from proxy.problem import Path as FieldPath
+from proxy.problem import Problem, field_name
+from proxy.spans import JSON
+
+
+def read_policy(
+    intake: Intake,
+    data: JSON,
+    tools: Tools | None,
+    elsewhere: list[Problem],
+    find: Callable[[str, FieldPath], Path | None],
+) -> tuple[Policy | None, dict[str, JSON] | None]:
+    """The policy and its map, None (and the problems noted) where there is none that can be used.
+
+    `tools` are those of the scenario's servers, None where it names none. `find` gives the file that a field names;
+    what is wrong in a file is added to `elsewhere`.
+    """
+    document, problems = intake.document, intake.problems
+    prefix: FieldPath = ("policy",)
+    if isinstance(data, dict) and "file" in data:
+        entry = intake.read(PolicyFileEntry, data, prefix)
+        file = None if entry is None else find(entry.file, ("policy", "file"))
+        found = None if file is None else open_document(file, elsewhere)
+        if found is None:
+            return None, None
+        document, data, prefix, problems = found, found.data, (), elsewhere
+    try:
+        policy = parse_policy(data, document.name, document.line, prefix)
+    except PolicyError as error:
+        problems.extend(error.problems)
+        return None, None
+    # A reading leaves out no rule unless it fails, so places are those of the file.
+    for place, rule in enumerate(policy.rules):
+        wrong = None if tools is None else _misnamed(rule.glob, tools)
+        if wrong is not None:
+            path = (*prefix, "rules", place, rule.action)
+            problems.append(Problem(document.name, document.line(path), field_name(path), wrong))
+    return policy, data if isinstance(data, dict) else None
+
+
+def _misnamed(glob: str, tools: Tools) -> str | None:
+    server = glob_server(glob)
+    if server is not None and server not in tools:
+        return f"the scenario has no server {server!r}; its servers are: {', '.join(tools) or 'none'}"
+    return missing_tool_of_glob(glob, tools)

@@ -102,6 +102,7 @@ def gather(
         state=state,
         expected=expected if isinstance(expected, dict) else {},
         user_message=hiding.text(scenario.user_message),
+        hidden=scenario.hidden,
     )
     return Gathered(evidence, trace.gaps)
 

@@ -54,7 +54,8 @@ class Evidence:
 
     `completed` is true when the trial's status is completed. `servers` are the ids that the scenario names;
     `initialised` those that were negotiated with through us. `recorded` is true for a trace that we did not see being
-    made. `user_message` is the task. `expected` is the scenario's open map of that name.
+    made. `user_message` is the task. `expected` is the scenario's open map of that name. `hidden` are the globs of
+    tools that the policy takes out of what servers list.
     """
 
     trace: Trace
@@ -65,3 +66,4 @@ class Evidence:
     state: Mapping[str, ServerState] = field(default_factory=dict)
     expected: Mapping[str, JSON] = field(default_factory=dict)
     user_message: str = ""
+    hidden: tuple[str, ...] = ()

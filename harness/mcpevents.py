@@ -132,8 +132,11 @@ def answer(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]:
     if exchange.outcome != "ok" or exchange.result is None or exchange.result_cut:
         return
     if exchange.method == "tools/list":
-        tools = _object(exchange.result, False, reader).get("tools")
-        yield _event("mcp_tools_discovered", exchange.origin, {"tools": _definitions(tools)}, *at)
+        page = _object(exchange.result, False, reader)
+        fields = {"tools": _definitions(page.get("tools"))}
+        if page.get("nextCursor") is not None:
+            fields["more"] = True
+        yield _event("mcp_tools_discovered", exchange.origin, fields, *at)
     elif "inputRequests" in exchange.result or "\\u" in exchange.result:
         result = _object(exchange.result, False, reader)
         requests = result.get("inputRequests")

@@ -47,11 +47,8 @@ def check_tools(intake: Intake, entry: ScenarioEntry | None, assertions: Mapping
 
 
 def _check_name(intake: Intake, path: Path, text: str, tools: Tools, *, fold: bool) -> None:
-    name = read_name(text.strip() if fold else text)
-    server = name.server
-    if fold and server is not None:
-        folded = server.casefold()
-        server = next((one for one in tools if one.casefold() == folded), server)
+    name = read_name(text.strip().casefold() if fold else text)
+    server = next((one for one in tools if fold and one.casefold() == name.server), name.server)
     if server is not None and server not in tools:
         # A list may name more servers than one scenario has, but a name that is nearly one of its own is a slip.
         near = did_you_mean(server, tools)

@@ -77,3 +77,8 @@ def listed(items: list[str], limit: int = 3) -> str:
     """The first few items, and how many more there are."""
     more = f" and {len(items) - limit} more" if len(items) > limit else ""
     return "; ".join(items[:limit]) + more
+
+
+def times(count: int) -> str:
+    """`1 time`, or any other count of times."""
+    return "1 time" if count == 1 else f"{count} times"

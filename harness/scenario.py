@@ -109,6 +109,12 @@ class Scenario:
     tools: Tools = field(default_factory=dict)
     notes: tuple[Problem, ...] = ()
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The globs of the tools that the policy takes out of tools/list."""
+        rules = self.policy.rules if self.policy is not None and self.policy.in_force else ()
+        return tuple(rule.glob for rule in rules if rule.form == "hidden")
+
     def policy_for(self, server: str) -> dict[str, JSON] | None:
         """The map of the policy that the proxy in front of `server` gets, None where there is nothing to enforce.
 

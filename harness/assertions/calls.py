@@ -11,9 +11,10 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from harness.assertions.absence import doubt
 from harness.assertions.arguments import Held, holds
 from harness.assertions.names import is_certain, is_meant, shapes
+from harness.assertions.offered import not_offered
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
-from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show
+from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show, times
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 
@@ -93,30 +94,34 @@ class ToolCalled(_OneTool):
             return self.found(
                 evidence,
                 "fail",
-                f"{wanted} counted {low} times, at most {self.max} wanted; first past it {describe(counted[self.max])}",
+                f"{wanted} counted {times(low)}, at most {self.max} wanted; "
+                f"first past it {describe(counted[self.max])}",
                 certain,
             )
         doubted = doubt(evidence)
         if high < self.min:
             if doubted is not None:
                 return self.not_run(
-                    f"{wanted} counted {low} of {self.min} times, and more may have happened: {doubted}"
+                    f"{wanted} counted {low} of {times(self.min)}, and more may have happened: {doubted}"
                 )
             near = [call for call in certain if not does_count(call, self.counts)]
             other = [call for call, fit in judged if fit == "no" and is_certain(self.tool, call) != "no"]
             reasons = [f"{describe(call)} was {outcome_words(call)}" for call in near]
             reasons += [f"{describe(call)} has other arguments" for call in other]
             tail = f": {listed(reasons)}" if reasons else ""
-            return self.found(evidence, "fail", f"{wanted} counted {low} times, {self.min} wanted{tail}", certain)
+            return self.found(evidence, "fail", f"{wanted} counted {times(low)}, {self.min} wanted{tail}", certain)
         if low < self.min or (self.max is not None and high > self.max):
             return self.not_run(
                 f"{wanted}: it cannot be told whether {describe(unsure[0])} is one "
                 "(its server or its arguments are not recorded whole)"
             )
         if self.max is not None and doubted is not None:
-            return self.not_run(f"{wanted} counted {low} times, and more may have happened: {doubted}")
+            return self.not_run(f"{wanted} counted {times(low)}, and more may have happened: {doubted}")
+        absent = None if certain else not_offered(self.tool, evidence)
+        if absent is not None:
+            return self.not_run(f"{wanted} was never called, but that is no evidence: {absent}")
         first = f", first {describe(counted[0])}" if counted else ""
-        return self.found(evidence, "pass", f"{wanted} counted {low} times{first}", certain)
+        return self.found(evidence, "pass", f"{wanted} counted {times(low)}{first}", certain)
 
     def _fits(self, call: ToolCall) -> Literal["yes", "no", "unknown"]:
         named = is_certain(self.tool, call)
@@ -150,6 +155,9 @@ class ToolNotCalled(_OneTool):
         doubted = doubt(evidence)
         if doubted is not None:
             return self.not_run(f"no call of {self._wanted} is recorded, but that is no evidence: {doubted}")
+        absent = None if named else not_offered(self.tool, evidence)
+        if absent is not None:
+            return self.not_run(f"{self._wanted} was never called, but that is no evidence: {absent}")
         return self.found(evidence, "pass", f"{self._wanted} was never {self._verb}", fitting)
 
     @property

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from harness.assertions.absence import doubt
 from harness.assertions.names import ToolName, is_meant, read_name, servers, shapes
+from harness.assertions.offered import not_offered, offers
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.outcomes import describe, is_blocked, is_executed, listed, outcome_words
@@ -35,7 +36,7 @@ class NoDeniedToolCall(AssertionSpec):
         if not denied and not allowed:
             return self.not_run("expected names no denied_tools and no allowed_tools")
         calls = evidence.trace.tool_calls
-        lists = _Lists(denied, [read_name(entry) for entry in allowed], _offers(evidence), _servers(evidence))
+        lists = _Lists(denied, [read_name(entry) for entry in allowed], offers(evidence), _servers(evidence))
         # Few names stand for many calls.
         known = {_naming(call): call for call in calls}
         said_of = {naming: _judge(call, lists) for naming, call in known.items()}
@@ -50,6 +51,10 @@ class NoDeniedToolCall(AssertionSpec):
         doubted = doubt(evidence)
         if doubted is not None:
             return self.not_run(f"no denied call is recorded, but that is no evidence: {doubted}")
+        for entry in denied:
+            absent = None if read_name(entry.strip().casefold()).server is None else not_offered(entry, evidence)
+            if absent is not None:
+                return self.not_run(f"no denied call is recorded, but that is no evidence of {entry!r}: {absent}")
         return self._found(evidence, "pass", [])
 
     def _found(self, evidence: Evidence, result: Result, offending: list[tuple[ToolCall, "_Said"]]) -> Finding:
@@ -136,16 +141,3 @@ def _allow(shape: ToolName, known: frozenset[str], lists: _Lists) -> _Said:
 
 def _servers(evidence: Evidence) -> frozenset[str]:
     return evidence.initialised.union(evidence.servers)
-
-
-def _offers(evidence: Evidence) -> dict[str, set[str]]:
-    """For each server whose tools we saw listed in the trial, their names."""
-    offers: dict[str, set[str]] = {}
-    for event in evidence.trace.events:
-        server, tools = event.fields.get("server_id"), event.fields.get("tools")
-        if event.reported or event.type != "mcp_tools_discovered":
-            continue
-        if isinstance(server, str) and isinstance(tools, list):
-            names = [tool.get("name") if isinstance(tool, dict) else tool for tool in tools]
-            offers.setdefault(server, set()).update(name for name in names if isinstance(name, str))
-    return offers

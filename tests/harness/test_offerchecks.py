@@ -58,7 +58,7 @@ def test_a_rule_with_a_wildcard_or_for_a_resource_or_a_prompt_is_none(tmp_path: 
 
 
 def test_a_name_of_what_must_not_happen_that_no_fixture_has_is_an_error_whatever_its_case(tmp_path: Path) -> None:
-    names: JSON = ["mcp/ticketing/delete_tikcet", "mcp/TICKETING/DELETE_TIKCET", "delete_tikcet"]
+    names: JSON = ["mcp/ticketing/delete_tikcet", "MCP/TICKETING/DELETE_TIKCET", "delete_tikcet"]
     found = problems(tmp_path, expected={"denied_tools": names})
     assert [text.partition(":")[0] for text in found] == [f"expected.denied_tools[{place}]" for place in range(3)]
     assert all(text.endswith("did you mean delete_ticket?") for text in found)

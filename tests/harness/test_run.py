@@ -15,7 +15,7 @@ import pytest
 
 from harness.targets.proxied import wiretrap_command
 from proxy.spans import JSON
-from tests.harness.runs import SCENARIOS, SERVER, behave, marked, run, write_scenario
+from tests.harness.runs import ECHOED, SCENARIOS, SERVER, behave, marked, run, write_scenario
 
 DIRECT: JSON = {"transport": "in_process", "steps": [{"say": "All done."}]}
 
@@ -394,3 +394,16 @@ def test_a_run_that_is_killed_takes_its_agents_with_it(tmp_path: Path) -> None:
             assert poll.poll(30_000), f"{pid} lives on"
             os.close(descriptor)
     assert marked(mark) == []
+
+
+def test_a_slip_in_the_name_of_a_forbidden_tool_of_any_server_is_never_a_pass(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.yaml"
+    agent.write_text(json.dumps({"steps": [{"call": "mcp/echo/echo"}]}))
+    slip: JSON = [*ECHOED, {"type": "tool_not_called", "tool": "mcp/echo/ehco"}]
+    ran = run([write_scenario(tmp_path, assertions=slip)], tmp_path, agent=agent)
+    (trial,) = ran.result.trials
+    assert trial.verdict.result == "not_run"
+    assert "the server 'echo' offers no tool 'ehco'; did you mean echo?" in trial.verdict.reason
+    hides: JSON = {"rules": [{"deny": "mcp/echo/ehco", "as": "hidden"}]}
+    ran = run([write_scenario(tmp_path, assertions=slip, policy=hides)], tmp_path, agent=agent)
+    assert ran.result.result == "pass"

@@ -3,6 +3,8 @@
 Refuses to know how either is run, and which scenario it is for.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -10,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from harness.intake import Entry, Intake, open_document
+from harness.lookalike import looks_like
 from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
 from proxy.glob import decode_tool_name, encode_tool_name
@@ -19,6 +22,11 @@ from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON
 
 Transport: TypeAlias = Literal["stdio", "in_process"]
+
+
+PLACEHOLDERS = ("prompt", "prompt_file", "mcp_config")
+"""What may stand in braces in a command, and is filled in."""
+_BRACED = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 
 class AgentError(ProblemError):
@@ -104,6 +112,16 @@ class CommandEntry(Entry):
     command: list[str] = Field(min_length=1)
 
 
+def unknown_placeholders(command: Iterable[str]) -> list[str]:
+    """A sentence for each `{word}` in a command that nobody would fill in; `${word}` is a shell's."""
+    words = dict.fromkeys(word for argument in command for word in _BRACED.findall(argument))
+    return [
+        f"there is no placeholder {{{word}}}; there are {', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}"
+        for word in words
+        if word not in PLACEHOLDERS
+    ]
+
+
 def split_tool(canonical: str) -> tuple[str, str] | None:
     """Server id and bare name of a tool's canonical name, None when it is none."""
     room, _, rest = canonical.partition("/")
@@ -180,8 +198,12 @@ def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Ag
         return None
     intake, data = Intake(document), document.data
     agent: Agent | None = None
-    if isinstance(data, dict) and "command" in data and "steps" not in data:
+    if (other := looks_like(data, "agent")) is not None:
+        intake.wrong((), other)
+    elif isinstance(data, dict) and "command" in data and "steps" not in data:
         command = intake.read(CommandEntry, data, ())
+        for message in [] if command is None else unknown_placeholders(command.command):
+            intake.wrong(("command",), message)
         agent = None if command is None else CommandAgent(tuple(command.command), path)
     else:
         scripted = intake.read(_ScriptedEntry, data, ())

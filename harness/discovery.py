@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS
 from harness.offer import Offers
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import is_seed
@@ -17,9 +18,6 @@ from proxy.yamlfile import YamlError, load_document
 Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed"]
 
 _FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed"}
-_SCENARIO = {"id", "title", "category", "input", "prompt", "assertions", "servers"}
-_AGENT = {"steps", "command", "transport"}
-_POLICY = {"rules", "default", "mode", "client_requests"}
 
 
 def classify(path: Path) -> Kind:
@@ -33,13 +31,20 @@ def classify(path: Path) -> Kind:
     except (OSError, YamlError):
         data = None
     keys = set(data) if isinstance(data, dict) else set()
+    if keys == {"policy"}:
+        # As it stands in a scenario; who reads it says what to take out.
+        return "policy"
     said = _FOLDERS.get(path.parent.name, "scenario")
-    if is_seed(data) and keys.isdisjoint(_SCENARIO | _AGENT | _POLICY) and said in ("seed", "scenario"):
+    if (
+        is_seed(data)
+        and keys.isdisjoint(SCENARIO_FIELDS | AGENT_FIELDS | POLICY_FIELDS)
+        and said in ("seed", "scenario")
+    ):
         return "seed"
     counts: dict[Kind, int] = {
-        "scenario": len(keys & _SCENARIO),
-        "agent": len(keys & _AGENT),
-        "policy": len(keys & _POLICY),
+        "scenario": len(keys & SCENARIO_FIELDS),
+        "agent": len(keys & AGENT_FIELDS),
+        "policy": len(keys & POLICY_FIELDS),
     }
     best = max(counts, key=lambda kind: counts[kind])
     return best if counts[best] else said

@@ -30,21 +30,26 @@ class Intake:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.problems: list[Problem] = []
+        self.notes: list[Problem] = []
 
     def wrong(self, path: FieldPath, message: str) -> None:
         """Note that the value at `path` cannot be used, and what to do."""
         self.problems.append(Problem(self.document.name, self.document.line(path), field_name(path), message))
 
+    def note(self, path: FieldPath, message: str) -> None:
+        """Note what looks like a slip, and is none for sure."""
+        self.notes.append(Problem(self.document.name, self.document.line(path), field_name(path), f"note: {message}"))
+
     def read(self, model: type[Model], data: JSON, path: FieldPath) -> Model | None:
         """`data` as a model, None (and the problems noted) where it is none. `path` leads to it in the file."""
         if not isinstance(data, dict):
-            self.wrong(path, f"expected a map with {_fields(model)}, not {describe(data)}")
+            self.wrong(path, f"expected a map with {fields_of(model)}, not {describe(data)}")
             return None
         try:
             return model.model_validate(data)
         except ValidationError as error:
             for item in error.errors():
-                self.wrong((*path, *item["loc"]), _sentence(item, model))
+                self.wrong((*path, *item["loc"]), sentence(item, fields_of(model) if len(item["loc"]) == 1 else ""))
             return None
 
 
@@ -59,16 +64,17 @@ def open_document(path: Path, problems: list[Problem]) -> Document | None:
     return None
 
 
-def _fields(model: type[BaseModel]) -> str:
+def fields_of(model: type[BaseModel]) -> str:
+    """The fields that a map may have, as a person reads them."""
     return ", ".join(field.alias or name for name, field in model.model_fields.items())
 
 
-def _sentence(item: ErrorDetails, model: type[BaseModel]) -> str:
-    """One error of pydantic's as a sentence that says what to do."""
+def sentence(item: ErrorDetails, fields: str) -> str:
+    """One error of pydantic's as a sentence that says what to do; `fields` are those that the map may have."""
     value: JSON = item["input"]
     match item["type"]:
         case "extra_forbidden":
-            return "unknown field" + (f"; here may stand {_fields(model)}" if len(item["loc"]) == 1 else "")
+            return "unknown field" + (f"; here may stand {fields}" if fields else "")
         case "missing":
             return "this field is missing"
         case "string_type":
@@ -88,7 +94,9 @@ def _sentence(item: ErrorDetails, model: type[BaseModel]) -> str:
             return f"expected {item['ctx']['expected']}, not {describe(value)}"
         case "string_too_short" | "too_short":
             return "this may not be empty"
-        case "string_pattern_mismatch":
-            return f"expected text that fits {item['ctx']['pattern']}, not {describe(value)}"
+        case "greater_than" | "greater_than_equal":
+            least = item["ctx"].get("ge", item["ctx"].get("gt"))
+            how = "at least" if item["type"] == "greater_than_equal" else "more than"
+            return f"expected {how} {least:g}, not {describe(value)}"
         case _:
             return item["msg"].removeprefix("Value error, ")

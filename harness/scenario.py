@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps, unknown_placeholders
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
+from harness.lookalike import looks_like
 from harness.offer import Offers, Tools
 from harness.offerchecks import check_state, check_tools
-from harness.scenariochecks import check_fields, check_servers
+from harness.scenariochecks import check_fields, check_servers, note_slips
 from harness.scenariofile import (
     AgentEntry,
     Category,
@@ -143,7 +144,7 @@ class _Reading:
         self.schemas: dict[str, tuple[str, ...]] = {}
 
     def problems(self) -> list[Problem]:
-        return sorted(self.intake.problems, key=lambda problem: problem.line or 0) + self.elsewhere
+        return self.intake.problems + self.elsewhere
 
     def scenario(self) -> Scenario | None:
         data = self.intake.document.data
@@ -151,15 +152,15 @@ class _Reading:
             data = as_scenario(self.intake, data)
             if data is None:
                 return None
+        if (other := looks_like(data, "scenario")) is not None:
+            self.intake.wrong((), other)
+            return None
         entry = self.intake.read(ScenarioEntry, data, ())
         if not isinstance(data, dict):
             return None
         servers = self.servers(data["servers"]) if "servers" in data else {}
-        policy, policy_map = (
-            read_policy(self.intake, data["policy"], self.tools if self.known else None, self.elsewhere, self.file)
-            if "policy" in data
-            else (None, None)
-        )
+        tools = self.tools if self.known else None
+        policy, policy_map = read_policy(self.intake, data, tools, self.elsewhere, self.file)
         agent = self.agent(data["agent"]) if "agent" in data else None
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
@@ -170,6 +171,7 @@ class _Reading:
             check_state(self.intake, assertions, self.schemas)
         if entry is None:
             return None
+        note_slips(self.intake, data)
         check_fields(self.intake, entry, {assertion.type for assertion in assertions.values()})
         expected, target = data.get("expected", {}), data.get("target", {})
         return Scenario(
@@ -194,6 +196,7 @@ class _Reading:
             tuple(assertions.values()),
             reference,
             self.tools or {},
+            tuple(self.intake.notes),
         )
 
     def file(self, name: str, path: FieldPath) -> Path | None:
@@ -225,11 +228,9 @@ class _Reading:
             server = None if entry is None else self.server(entry, path)
             if server is not None:
                 servers[name] = server
-            match server:
-                case FixtureServer(fixture=fixture) if self.fixtures is not None and fixture in self.fixtures:
-                    self.tools[name], self.schemas[name] = self.fixtures[fixture].tools, self.fixtures[fixture].schema
-                case _:
-                    pass
+            offer = (self.fixtures or {}).get(entry.fixture or "") if entry is not None else None
+            if offer is not None:
+                self.tools[name], self.schemas[name] = offer.tools, offer.schema
         return servers
 
     def server(self, entry: ServerEntry, path: FieldPath) -> Server | None:
@@ -262,6 +263,8 @@ class _Reading:
             self.intake.wrong(("agent",), "an agent has exactly one of scripted and command")
             return None
         if entry.command is not None:
+            for message in unknown_placeholders(entry.command):
+                self.intake.wrong(("agent", "command"), message)
             return CommandAgent(tuple(entry.command))
         file = self.file(entry.scripted or "", ("agent", "scripted"))
         agent = None if file is None else read_agent(file, self.tools, self.elsewhere)

@@ -5,14 +5,21 @@ Refuses to open files.
 
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+
+from pydantic import BaseModel
 
 from harness.agentfile import split_tool
 from harness.assertions.assertion import Assertion
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.state import State, StateUnchanged
 from harness.intake import Intake
-from harness.scenariofile import ScenarioEntry
+from harness.scenariofile import ExpectedEntry, InputEntry, ScenarioEntry, TargetEntry
 from proxy.problem import Path
+from proxy.spans import JSON
+
+OPEN: Mapping[str, type[BaseModel]] = {"input": InputEntry, "expected": ExpectedEntry, "target": TargetEntry}
+"""Maps of a scenario that may have any key, and the keys of ours."""
 
 
 def check_servers(
@@ -33,6 +40,17 @@ def check_fields(intake: Intake, entry: ScenarioEntry, types: Collection[str]) -
         _check_markers(intake, entry)
     if "no_secret_disclosure" in types:
         _check_secrets(intake, entry)
+
+
+def note_slips(intake: Intake, data: Mapping[str, JSON]) -> None:
+    """Note each key of an open map that nobody reads and that is nearly one that somebody does."""
+    for field, model in OPEN.items():
+        given = data.get(field)
+        known = list(model.model_fields)
+        for key in given if isinstance(given, dict) else ():
+            near = get_close_matches(key, known, n=1, cutoff=0.75)
+            if key not in known and near:
+                intake.note((field, key), f"nobody reads this field; did you mean {near[0]}?")
 
 
 def _check_markers(intake: Intake, entry: ScenarioEntry) -> None:

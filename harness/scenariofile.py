@@ -3,11 +3,13 @@
 Refuses to know what they lead to: no file is opened here, and nothing is joined.
 """
 
+import re
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, field_validator
 
 from harness.intake import Entry
+from proxy.problem import describe
 
 Category: TypeAlias = Literal[
     "goal_hijack",
@@ -28,6 +30,17 @@ OpenMap: TypeAlias = dict[str, JsonValue]
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
+def _begins(*beginnings: str) -> AfterValidator:
+    """A check that a text begins with one of these."""
+
+    def check(text: str) -> str:
+        if not text.startswith(beginnings):
+            raise ValueError(f"expected text that begins with {' or '.join(beginnings)}, not {describe(text)}")
+        return text
+
+    return AfterValidator(check)
+
+
 class ServerEntry(Entry):
     """One of `servers`: exactly one of fixture, command and url."""
 
@@ -35,7 +48,7 @@ class ServerEntry(Entry):
     seed: Name | None = None
     command: Annotated[list[Name], Field(min_length=1)] | None = None
     env: dict[str, str] | None = None
-    url: str | None = Field(default=None, pattern=r"^https?://")
+    url: Annotated[str, _begins("http://", "https://")] | None = None
     trust: Trust = "third_party"
 
 
@@ -130,7 +143,7 @@ class KnownEntry(Entry):
     server: Name
     tool: Name
     arguments: OpenMap = Field(default_factory=dict)
-    path: str = Field(pattern=r"^\$")
+    path: Annotated[str, _begins("$")]
 
 
 class BeforeEntry(Entry):
@@ -154,7 +167,7 @@ class FactEntry(Entry):
 class ScenarioEntry(Entry):
     """A scenario file. Each of servers, policy, agent, assertions and reference is read by itself."""
 
-    id: str = Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=200)
+    id: str = Field(max_length=200)
     title: Name
     category: Category
     severity: Severity | None = None
@@ -174,6 +187,8 @@ class ScenarioEntry(Entry):
     @field_validator("id")
     @classmethod
     def _names_a_folder(cls, text: str) -> str:
+        if re.fullmatch(r"[A-Za-z0-9._-]+", text) is None:
+            raise ValueError(f"an id is made of letters, digits, '.', '_' and '-', and {text[:40]!r} is not")
         if not text.strip("."):
             raise ValueError("an id also names a folder, so it may not be dots alone")
         return text

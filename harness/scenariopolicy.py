@@ -3,7 +3,7 @@
 Refuses to know what a policy does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.intake import Intake, open_document
@@ -18,17 +18,19 @@ from proxy.spans import JSON
 
 def read_policy(
     intake: Intake,
-    data: JSON,
+    scenario: Mapping[str, JSON],
     tools: Tools | None,
     elsewhere: list[Problem],
     find: Callable[[str, FieldPath], Path | None],
 ) -> tuple[Policy | None, dict[str, JSON] | None]:
-    """The policy and its map, None (and the problems noted) where there is none that can be used.
+    """The policy of a scenario's map, and its own map; None (and the problems noted) where there is none to use.
 
     `tools` are those of the scenario's servers, None where it names none. `find` gives the file that a field names;
     what is wrong in a file is added to `elsewhere`.
     """
-    document, problems = intake.document, intake.problems
+    if "policy" not in scenario:
+        return None, None
+    document, problems, data = intake.document, intake.problems, scenario["policy"]
     prefix: FieldPath = ("policy",)
     if isinstance(data, dict) and "file" in data:
         entry = intake.read(PolicyFileEntry, data, prefix)

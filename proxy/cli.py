@@ -120,7 +120,22 @@ def _exporter(url: str | None) -> "Exporter | None":
     return Exporter(parse_endpoint(url))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+NOT_BUILT = ("http", "bridge", "forward")
+"""Ways to stand in front of a server that are still to come."""
+
+
+class _Proxies(click.Group):
+    """The commands of `wiretrap proxy`; of one that is still to come it is said so."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in NOT_BUILT:
+            raise click.UsageError(f"`wiretrap proxy {args[0]}` is not built yet; there is `wiretrap proxy stdio`", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Proxies, context_settings={"help_option_names": ["-h", "--help"]})
 def proxy() -> None:
     """Put the proxy in front of an MCP server."""
 

@@ -28,10 +28,15 @@ class Problem:
 
 
 class ProblemError(ValueError):
-    """A file that cannot be used; `problems` has everything that is wrong with it, and the message says all of it."""
+    """A file that cannot be used; `problems` has everything that is wrong with it, and the message says all of it.
+
+    They are in order of their lines, file by file.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+        found = tuple(problems)
+        place = {name: number for number, name in enumerate(dict.fromkeys(problem.file for problem in found))}
+        self.problems = tuple(sorted(found, key=lambda problem: (place[problem.file], problem.line or 0)))
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 

@@ -172,6 +172,26 @@ def _events(text: str) -> Iterator[yaml.Event]:
     yield from yaml.parse(text, Loader=yaml.SafeLoader)
 
 
+_SENTENCES = {
+    "expected <block end>, but found": "this does not go on from what stands above; mind the indentation, and put "
+    "nothing below a value that is whole already, such as []",
+    "mapping values are not allowed here": "a ':' may not stand here; put text with a ':' in it in quotes, and mind "
+    "the indentation",
+    "cannot start any token": "this character may not begin a value; indent with blanks, not tabs, and put text that "
+    "begins with a sign in quotes",
+    "expected ',' or ']'": "a list that began with [ does not go on here; a ',' or its ] is missing",
+    "expected ',' or '}'": "a map that began with { does not go on here; a ',' or its } is missing",
+    "could not find expected ':'": "a key without its ':'",
+    "unexpected end of stream": "a text in quotes has no end",
+}
+"""What PyYAML says of the usual slips, and what to do about them."""
+
+
+def _what(error: yaml.MarkedYAMLError) -> str:
+    said = " ".join(part for part in (error.context, error.problem) if part)
+    return next((sentence for words, sentence in _SENTENCES.items() if words in said), said)
+
+
 def load_document(text: str | bytes, name: str) -> Document:
     """Read one YAML document; `name` is the file's, for errors. An empty document is null.
 
@@ -190,8 +210,7 @@ def load_document(text: str | bytes, name: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = mark.line + 1 if mark is not None else None
-        what = " ".join(part for part in (error.context, error.problem) if part)
-        raise YamlError([Problem(name, place, field_name(reader.here()), f"not YAML: {what}")]) from None
+        raise YamlError([Problem(name, place, field_name(reader.here()), f"not YAML: {_what(error)}")]) from None
     except yaml.reader.ReaderError as error:
         position = int(error.position)
         line = text.count("\n", 0, position) + 1

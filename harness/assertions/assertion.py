@@ -3,15 +3,17 @@
 Refuses to know what any of them means.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
-from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.denied import NoDeniedToolCall
 from harness.assertions.goals import GoalIntegrity
 from harness.assertions.not_built import BUILT, NotBuilt
 from harness.assertions.state import State, StateUnchanged
+from harness.intake import fields_of, sentence
 from proxy.spans import JSON
 
 
@@ -34,6 +36,7 @@ Assertion: TypeAlias = Annotated[
 """Any assertion. The type of a scenario's `assertions` is `tuple[Assertion, ...]`."""
 
 _ADAPTER: TypeAdapter[Assertion] = TypeAdapter(Assertion)
+_BY_TAG: dict[str, type[BaseModel]] = {tag.tag: model for model, tag in map(get_args, get_args(get_args(Assertion)[0]))}
 
 
 class AssertionSpecError(ValueError):
@@ -53,18 +56,13 @@ def parse_assertion(data: JSON) -> Assertion:
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
-        problems = tuple((tuple(item["loc"][1:]), _sentence(item["type"], item["msg"])) for item in error.errors())
-        raise AssertionSpecError(problems) from error
+        raise AssertionSpecError(tuple(map(_problem, error.errors()))) from error
 
 
-def _sentence(kind_of_error: str, message: str) -> str:
-    match kind_of_error:
-        case "extra_forbidden":
-            return "no such field; remove it or mend its spelling"
-        case "missing":
-            return "this field is missing"
-        case _:
-            return message.removeprefix("Value error, ")
+def _problem(item: ErrorDetails) -> tuple[tuple[str | int, ...], str]:
+    tag, *path = item["loc"]
+    model = _BY_TAG.get(str(tag))
+    return tuple(path), sentence(item, fields_of(model) if model is not None and len(path) == 1 else "")
 
 
 def _dotted(path: tuple[str | int, ...]) -> str:

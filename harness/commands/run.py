@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 
+from harness.agentfile import unknown_placeholders
 from harness.hiding import Hiding, hide_last_words
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
@@ -44,6 +45,8 @@ def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -
         raise click.UsageError("--command names no program")
     if shutil.which(words[0]) is None:
         raise click.UsageError(f"--command: the program {words[0]!r} is not found")
+    for message in unknown_placeholders(words):
+        raise click.UsageError(f"--command: {message}")
     return Selection(paths, command=words)
 
 
@@ -175,6 +178,8 @@ def command(
     try:
         selected = load_selection(selection)
         hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
+        for note in dict.fromkeys(note for scenario in selected.by_id.values() for note in scenario.notes):
+            click.echo(hiding.text(str(note)), err=True)
         run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, otlp=otlp)
     except ProblemError as error:
         for problem in error.problems:

@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from harness.agentfile import AgentError, load_agent
+from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import NotBuilt
+from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
-from harness.scenario import Scenario, ScenarioError, load_scenario
+from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
@@ -36,8 +38,27 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
 
 def describe_scenario(scenario: Scenario) -> str:
     """What `validate` says of a scenario that holds: its id, and why it is not_run where an assertion is not judged."""
-    unbuilt = dict.fromkeys(assertion.why for assertion in scenario.assertions if isinstance(assertion, NotBuilt))
-    return f"scenario {scenario.id}" + (f" (not_run: {'; '.join(unbuilt)})" if unbuilt else "")
+    unjudged = dict.fromkeys(why for assertion in scenario.assertions if (why := _unjudged(assertion, scenario)))
+    return f"scenario {scenario.id}" + (f" (not_run: {'; '.join(unjudged)})" if unjudged else "")
+
+
+def _unjudged(assertion: Assertion, scenario: Scenario) -> str | None:
+    """Why an assertion can never be judged, None where it can."""
+    known = [name for name, server in scenario.servers.items() if isinstance(server, FixtureServer)]
+    match assertion:
+        case NotBuilt():
+            return assertion.why
+        case State(server=server):
+            unknown = [server] if server not in known else []
+        case StateUnchanged(servers=None):
+            unknown = [] if known else ["any server"]
+        case StateUnchanged(servers=servers):
+            unknown = [name for name in servers or () if name not in known]
+        case _:
+            unknown = []
+    if not unknown:
+        return None
+    return f"{assertion.type}: nothing is known of the state of {', '.join(unknown)}, since only that of fixtures is"
 
 
 @click.command("validate")
@@ -70,6 +91,8 @@ def command(paths: tuple[Path, ...]) -> None:
         if scenario is not None:
             scenarios.append(scenario)
         click.echo(f"{file}: ok: {said}")
+        for note in scenario.notes if scenario is not None else ():
+            click.echo(str(note), err=True)
     problems.update(dict.fromkeys(repeated_ids(scenarios)))
     for problem in problems:
         click.echo(str(problem), err=True)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.agentfile import PLACEHOLDERS
 from harness.processes import Process, command_line, descendants, end_descendants
 from harness.runfolder import write_new
 from harness.targets.conversation import Conversation
@@ -23,7 +24,7 @@ from harness.targets.ending import Ending
 from harness.targets.streams import Streams
 from proxy.spans import JSON
 
-PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|mcp_config)\}")
+PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 PACE = 0.05
 """Seconds between two looks at the span files, for `limits.tool_calls`."""
 PATIENCE = 5.0

@@ -64,3 +64,65 @@ def test_a_fixture_that_is_not_there_is_an_error_before_anything_runs(tmp_path: 
     result = CliRunner().invoke(command, [str(tmp_path)])
     assert result.exit_code == 2
     assert "a.yaml:6: servers.crm.fixture: there is no fixture 'crmm'; there are crm, " in result.stderr
+
+
+def test_a_policy_file_with_the_key_of_a_scenario_says_what_to_take_out(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("policy:\n  rules: []\n")
+    result = CliRunner().invoke(command, [str(tmp_path)])
+    assert result.stderr.endswith("the policy's fields themselves; take the key policy out\n")
+
+
+def test_a_key_of_an_open_map_that_is_nearly_one_of_ours_is_a_note(tmp_path: Path) -> None:
+    text = SCENARIO.format("x").replace("input: {}", "input: {user_mesage: Hi, mine: 1}\nexpected: {denied_tool: [x]}")
+    (tmp_path / "a.yaml").write_text(text)
+    result = CliRunner().invoke(command, [str(tmp_path)])
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        f"{tmp_path}/a.yaml:4: input.user_mesage: note: nobody reads this field; did you mean user_message?",
+        f"{tmp_path}/a.yaml:5: expected.denied_tool: note: nobody reads this field; did you mean denied_tools?",
+    ]
+
+
+STATE = "{type: state, server: own, query: select 1, equals: [[1]]}, {type: state_unchanged}"
+
+
+def test_state_of_servers_that_nobody_can_look_into_is_named_as_not_run(tmp_path: Path) -> None:
+    def said(servers: str, assertions: str) -> str:
+        scenario = SCENARIO.format("x").partition("assertions")[0]
+        (tmp_path / "a.yaml").write_text(f"{scenario}servers: {servers}\nassertions: [{assertions}]\n")
+        return CliRunner().invoke(command, [str(tmp_path)]).stdout.partition("scenario x")[2].strip()
+
+    own = "own: {command: [server]}"
+    assert said(f"{{{own}}}", STATE) == (
+        "(not_run: state: nothing is known of the state of own, since only that of fixtures is; "
+        "state_unchanged: nothing is known of the state of any server, since only that of fixtures is)"
+    )
+    assert said(f"{{{own}, crm: {{fixture: crm}}}}", "{type: state_unchanged}") == ""
+    assert "state of own" in said(f"{{{own}, crm: {{fixture: crm}}}}", "{type: state_unchanged, servers: [crm, own]}")
+
+
+def test_errors_come_in_the_order_of_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("steps:\n- {call: x}\n- {say: 3}\nmore: 1\n")
+    result = CliRunner().invoke(command, [str(tmp_path)])
+    lines = [int(line.split(":")[1]) for line in result.stderr.splitlines()]
+    assert lines == sorted(lines)
+    assert len(lines) > 0
+
+
+def test_an_assertion_is_spoken_of_as_everything_else_is(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(SCENARIO.format("a b").replace("{type: judged}", "{type: tool_called, tool: 3, tol: 1}"))
+    assert [line.partition(": ")[2] for line in CliRunner().invoke(command, [str(file)]).stderr.splitlines()] == [
+        "id: an id is made of letters, digits, '.', '_' and '-', and 'a b' is not",
+        "assertions[1].tool: expected text, not the number 3; put it in quotes",
+        "assertions[1].tol: unknown field; here may stand type, id, tool, arguments, min, max, counts",
+    ]
+
+
+def test_a_list_under_a_list_that_is_whole_is_told_in_plain_words(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("assertions: []\n  - {type: judged}\n")
+    assert (
+        "a.yaml:2: not YAML: this does not go on from what stands above"
+        in CliRunner().invoke(command, [str(file)]).stderr
+    )

@@ -1,6 +1,9 @@
 """The rooms of the design and what each may import."""
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,3 +100,46 @@ def test_a_module_is_of_a_size_to_be_read_and_says_what_it_is_for(path: Path) ->
     assert path.stem not in NOT_MODULES
     if path.stem != "__init__" or text.strip():
         assert ast.get_docstring(ast.parse(text))
+
+
+COMMANDS = {"proxy": ("--version", "proxy", "validate", "run", "trace"), "servers": ("validate", "run")}
+"""The packages with common names, and the commands that need them."""
+
+
+def wiretrap(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    program = Path(sys.executable).with_name("wiretrap")
+    ran = subprocess.run(
+        [program, *arguments],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize("text", ["", "raise RuntimeError('nobody home')", "import no_such_module", None])
+@pytest.mark.parametrize("room", COMMANDS)
+def test_a_package_of_somebody_elses_with_a_rooms_name_is_one_line_and_exit_2(
+    room: str, text: str | None, tmp_path: Path
+) -> None:
+    if text is None:
+        (tmp_path / f"{room}.py").write_text("x = 1")
+    else:
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").write_text(text)
+    for command in COMMANDS[room]:
+        code, out, err = wiretrap(tmp_path, command, "x.yaml")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"wiretrap: the package `{room}` that Python finds is not Wiretrap's (it ")
+        assert "install wiretrap into an environment of its own" in err
+
+
+def test_the_proxy_and_a_trace_need_no_servers(tmp_path: Path) -> None:
+    (tmp_path / "servers").mkdir()
+    (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError")
+    assert wiretrap(tmp_path, "--version")[0] == 0
+    assert wiretrap(tmp_path, "trace", "--help")[0] == 0
+    assert wiretrap(tmp_path, "proxy", "stdio", "--server", "x", "--quiet", "--spans", "s", "--", "true")[0] == 0

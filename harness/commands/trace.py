@@ -21,8 +21,9 @@ from harness.trace import ToolCall, Trace
 from harness.tracefile import call_to_json, load_trace, trace_chunks
 from harness.traceread import TraceFileError
 from harness.tracesource import SpanPath, TracePath, TraceSourceError, find_source
+from harness.watching import Watch
 from proxy import vocabulary as v
-from proxy.spanread import Tail, files_of, read_spans
+from proxy.spanread import Tail, read_spans
 from proxy.spans import Span, SpanError
 
 PAUSE = 0.1
@@ -34,34 +35,40 @@ def _note(text: str) -> None:
 
 
 class _Trials:
-    """Lets spans through, and remembers of which trials they are."""
+    """Lets spans through, and remembers of which trials those are that are chosen, and that are ours at all."""
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
         self.seen: set[str] = set()
+        self.ours: set[str] = set()
 
     def watch(self, spans: Iterable[Span]) -> Iterator[Span]:
         for span in spans:
-            if span.scope == v.SCOPE and self.choice.takes(span):
+            if span.scope == v.SCOPE:
                 parts = [span.attributes.get(key) for key in (v.RUN_ID, v.SCENARIO_ID, v.TRIAL)]
-                self.seen.add("/".join("-" if part is None else str(part) for part in parts))
+                name = "/".join("-" if part is None else str(part) for part in parts)
+                self.ours.add(name)
+                if self.choice.takes(span):
+                    self.seen.add(name)
             yield span
 
 
 def _from_spans(path: Path, scenario: str | None, trial: int | None) -> Trace:
     torn: list[str] = []
-    # A folder was chosen by its name; only a file may hold the spans of several trials.
-    trials = _Trials(Choice(None, scenario, trial) if path.is_file() else Choice())
+    trials = _Trials(Choice(None, scenario, trial))
     trace = convert(
         trials.watch(read_spans([path], torn.append)),
-        scenario_id=trials.choice.scenario_id,
-        trial=trials.choice.trial,
+        scenario_id=scenario,
+        trial=trial,
         # Beside the spans of a trial lie the dumps of its databases.
         state="wire" if path.is_dir() and any(path.parent.glob("state/*.after.jsonl")) else "none",
         notes=torn,
     )
-    if not trials.seen:
+    if not trials.ours:
         _note(f"{path}: no span of ours is in it")
+    elif not trials.seen:
+        there = ", ".join(sorted(trials.ours))
+        raise TraceSourceError(f"{path}: --scenario and --trial leave no span; there are (run/scenario/trial): {there}")
     if len(trials.seen) > 1:
         _note(f"these are the calls of several trials: {', '.join(sorted(trials.seen))}")
     return trace
@@ -75,31 +82,75 @@ def _show(trace: Trace, *, text: bool) -> None:
 
 
 def _show_one(call: ToolCall, *, text: bool) -> None:
-    click.echo(aligned(row(call), LEAST) if text else json.dumps(call_to_json(call), allow_nan=False))
+    if text:
+        click.echo(aligned(row(call), LEAST))
+        return
+    shown = call_to_json(call)
+    # The place in the trace is known only once all spans are there; a reason's `(seq N)` speaks of that one.
+    for key in ("seq", "result_seq"):
+        shown.pop(key, None)
+    click.echo(json.dumps(shown, allow_nan=False))
+
+
+class _Following:
+    """Prints each call as it ends, of one file or folder after another."""
+
+    def __init__(self, choice: Choice, *, text: bool) -> None:
+        self.choice, self.text = choice, text
+        self.begin()
+
+    def begin(self) -> None:
+        self.follower = Follower(self.choice)
+        self.tails: dict[str, Tail] = {}
+
+    def read(self, files: Iterable[Path]) -> None:
+        spans: list[Span] = []
+        for file in files:
+            spans += self.tails.setdefault(str(file), Tail(str(file))).read()
+        self._print(spans)
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        self._print(())
+        for tail in self.tails.values():
+            if tail.rest:
+                _note(f"{Path(tail.path).name}: the last line is not whole ({len(tail.rest)} bytes)")
+        if self.follower.open:
+            _note(f"{self.follower.open} calls have no answer yet")
+
+    def _print(self, spans: Iterable[Span]) -> None:
+        for call in self.follower.take(spans):
+            _show_one(call, text=self.text)
 
 
 def _follow(path: Path, choice: Choice, *, text: bool) -> None:
     """Print each call as it ends, until a KeyboardInterrupt."""
-    follower = Follower(choice)
-    tails: dict[str, Tail] = {}
+    following = _Following(choice, text=text)
     try:
+        watch = Watch(path, _note)
+        root: Path | None = None
         while True:
-            spans: list[Span] = []
-            for name in files_of([path]):
-                spans += tails.setdefault(name, Tail(name)).read()
-            for call in follower.take(spans):
-                _show_one(call, text=text)
-            sys.stdout.flush()
+            files = watch.look()
+            if watch.root != root:
+                if root is not None:
+                    following.end()
+                    following.begin()
+                root = watch.root
+            following.read(files)
             time.sleep(PAUSE)
     except KeyboardInterrupt:
-        for call in follower.take(()):
-            _show_one(call, text=text)
-        for tail in tails.values():
-            if tail.rest:
-                _note(f"{Path(tail.path).name}: the last line is not whole ({len(tail.rest)} bytes)")
-        if follower.open:
-            _note(f"{follower.open} calls have no answer yet")
+        following.end()
         raise
+
+
+def _once(path: Path, scenario: str | None, trial: int | None, *, text: bool) -> None:
+    match find_source(path, scenario, trial):
+        case TracePath(path=file) if scenario is None and trial is None:
+            _show(load_trace(file), text=text)
+        case TracePath():
+            raise TraceSourceError(f"{path}: is the trace of one trial; --scenario and --trial choose among spans")
+        case SpanPath(path=spans):
+            _show(_from_spans(spans, scenario, trial), text=text)
 
 
 @click.command("trace")
@@ -114,20 +165,20 @@ def command(path: Path, text: bool, follow: bool, scenario: str | None, trial: i
     """Show what the spans say, as a trace in JSON.
 
     DIR is a folder of span files, a trial folder or a run folder; FILE is a span file, an OTLP/JSON document, an answer
-    of Jaeger's api_v3, or a trace. Exit code 2 when it is none of these, 130 after Ctrl-C.
+    of Jaeger's api_v3, or a trace. With --follow it may be still to come, and a folder of runs stands for the newest
+    run that appears. Exit code 2 when it is none of these, 130 after Ctrl-C.
     """
     try:
-        match find_source(path, scenario, trial, waiting=follow):
-            case TracePath() if follow:
-                raise TraceSourceError(f"{path}: is a finished trace; --follow reads span files")
-            case TracePath(path=file):
-                _show(load_trace(file), text=text)
-            case SpanPath(path=spans) if follow:
-                _follow(spans, Choice(None, scenario, trial) if spans.is_file() else Choice(), text=text)
-            case SpanPath(path=spans):
-                _show(_from_spans(spans, scenario, trial), text=text)
+        if not follow:
+            _once(path, scenario, trial, text=text)
+            return
+        if path.is_file() and isinstance(find_source(path, None, None), TracePath):
+            raise TraceSourceError(f"{path}: is a finished trace; --follow reads span files")
+        _follow(path, Choice(None, scenario, trial), text=text)
     except (TraceSourceError, TraceFileError, SpanError, ConvertError) as error:
         _note(str(error))
+        for line in error.listing if isinstance(error, TraceSourceError) else ():
+            click.echo(f"  {visible(line)}", err=True)
         raise SystemExit(2) from error
     except KeyboardInterrupt:
         raise SystemExit(130) from None

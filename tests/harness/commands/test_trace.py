@@ -205,6 +205,107 @@ def test_follow_prints_each_call_once_when_it_ends_until_ctrl_c(tmp_path: Path) 
     assert (out, err, process.returncode) == ("", "", 130)
 
 
+def home(tmp_path: Path) -> Path:
+    """The folder that spans go to when nobody says where."""
+    for number, run_id in enumerate(("20261130T100000Z-aaaa", "20261130T110000Z-bbbb"), 1):
+        folder = tmp_path / "wiretrap" / "spans" / run_id
+        write(folder / "crm.12.abcd.jsonl", Wire(connection=run_id).call(run_id[-4:]).spans)
+        os.utime(folder, (number, number))
+    return tmp_path / "wiretrap" / "spans"
+
+
+def test_a_folder_of_folders_is_listed_newest_first_with_how_to_name_one(tmp_path: Path) -> None:
+    folder = home(tmp_path)
+    for path in (folder, folder.parent):
+        result = run(path)
+        head, *lines = result.stderr.splitlines()
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"name one, as in `wiretrap trace {folder}/20261130T110000Z-bbbb`" in head
+        assert [line.split()[0] for line in lines] == [
+            str(folder / "20261130T110000Z-bbbb"), str(folder / "20261130T100000Z-aaaa"),
+        ]  # fmt: skip
+        assert lines[0].endswith("(servers: crm)")
+    assert tools(run(folder / "20261130T110000Z-bbbb")) == ["bbbb"]
+
+
+def test_a_folder_of_runs_is_listed_with_their_trials(tmp_path: Path) -> None:
+    run_folder(tmp_path / "runs")
+    (tmp_path / "runs" / "new").mkdir()
+    (tmp_path / "runs" / "new" / "manifest.json").write_text("{}")
+    (tmp_path / "runs" / "unrelated").mkdir()
+    os.utime(tmp_path / "runs" / "run", (1, 1))
+    lines = run(tmp_path / "runs").stderr.splitlines()
+    assert [line.strip() for line in lines[1:]] == [
+        f"{tmp_path}/runs/new  (no trial yet)", f"{tmp_path}/runs/run  (trials: a/1, a/2, b/1)",
+    ]  # fmt: skip
+
+
+def test_a_choice_that_does_not_apply_is_an_error(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path)
+    for path in (folder / "b" / "1", folder / "b" / "1" / "spans", folder / "b" / "1" / "spans" / "s.jsonl"):
+        assert tools(run(path, "--scenario", "b", "--trial", "1")) == ["b1"]
+        result = run(path, "--trial", "2")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "--scenario and --trial leave no span; there are (run/scenario/trial): r/b/1" in result.stderr
+    trace = tmp_path / "trace.json"
+    trace.write_text(trace_text(convert([])))
+    assert "is the trace of one trial" in run(trace, "--trial", "1").stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("b/1/verdict.json", "is a verdict; the trace that it belongs to is {}/b/1/trace.json"),
+        ("b/1/agent.err", "is what an agent said; the trace that it belongs to is {}/b/1/trace.json"),
+        ("b/1/state/crm.after.jsonl", "is a dump of a database; the trace of its trial is {}/b/1/trace.json"),
+        ("manifest.json", "is a report of a run; name the run's folder, {}"),
+        ("report.json", "is a report of a run; name the run's folder, {}"),
+        ("junit.xml", "is a report of a run; name the run's folder, {}"),
+    ],
+)
+def test_another_file_of_a_run_folder_says_what_to_name(tmp_path: Path, name: str, says: str) -> None:
+    folder = run_folder(tmp_path)
+    (folder / "b/1/trace.json").write_text(trace_text(convert([])))
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text("{}")
+    result = run(folder / name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"wiretrap trace: {folder / name}: {says.format(folder)}\n"
+    assert json.loads(run(folder / "b/1/trace.json").stdout)["tool_calls"] == []
+
+
+def error_of(process: "subprocess.Popen[str]") -> str:
+    assert process.stderr is not None
+    return process.stderr.readline().strip().removeprefix("wiretrap trace: ")
+
+
+def test_follow_waits_for_a_folder_that_is_not_there_yet_and_says_so(tmp_path: Path) -> None:
+    with following(tmp_path / "later", "--text") as process:
+        assert error_of(process) == f"{tmp_path}/later: is not there yet; waiting for it"
+        write(tmp_path / "later" / "s.jsonl", Wire().call("first").spans)
+        assert line_of(process).split()[2] == "mcp/crm/first"
+
+
+def test_follow_takes_the_newest_run_that_appears_and_goes_on_with_the_next(tmp_path: Path) -> None:
+    run_folder(tmp_path / "runs")
+    with following(tmp_path / "runs") as process:
+        assert error_of(process).startswith(f"{tmp_path}/runs: waiting for a new run in it")
+        for name in ("one", "two"):
+            write(tmp_path / "runs" / name / "c" / "1" / "spans" / "s.jsonl", Wire(connection=name).call(name).spans)
+            call = json.loads(line_of(process))
+            assert call["mcp_tool_name"] == name
+            assert not {"seq", "result_seq"} & set(call)
+            assert error_of(process) == f"following {tmp_path}/runs/{name}"
+            assert error_of(process) == f"following {tmp_path}/runs/{name}/c/1"
+
+
+def test_follow_takes_a_run_that_is_under_way_and_only_the_trial_that_is_chosen(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "runs")
+    (folder / "manifest.json").write_text('{"ended_at": null}')
+    with following(tmp_path / "runs", "--scenario", "a", "--trial", "2") as process:
+        assert json.loads(line_of(process))["mcp_tool_name"] == "a2"
+
+
 def test_follow_gives_json_lines_and_says_what_is_open_at_the_end(tmp_path: Path) -> None:
     wire = Wire().call("done").call("open", written=False)
     path = write(tmp_path / "s.jsonl", wire.spans)

@@ -3,6 +3,7 @@
 Refuses to know the assertions one by one, and how the trial was run. The rules are verdicts.md sections 2 and 3.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -29,7 +30,7 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
     """
     if status != "completed":
         evidence = replace(evidence, completed=False)
-    findings = tuple(_find(assertion, evidence) for assertion in assertions)
+    findings = _told_apart(assertions, [_find(assertion, evidence) for assertion in assertions])
     unexplained = state_unexplained(evidence)
     shown = findings if unexplained is None else (*findings, unexplained)
     match status:
@@ -62,6 +63,18 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
     if problems:
         return Finding("state_unexplained", "fail", listed(problems), "state")
     return Finding("state_unexplained", "pass", "recorded calls explain every change of state", "state")
+
+
+def _told_apart(assertions: Sequence[Assertion], findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings with the ids of their assertions; of those without one the second of a type is `TYPE#2`."""
+    counts: Counter[str] = Counter()
+    named: list[Finding] = []
+    for assertion, finding in zip(assertions, findings, strict=True):
+        counts[assertion.type] += assertion.id is None
+        number = counts[assertion.type]
+        again = assertion.id is None and number > 1
+        named.append(replace(finding, id=f"{finding.id}#{number}") if again else finding)
+    return tuple(named)
 
 
 def _find(assertion: Assertion, evidence: Evidence) -> Finding:

@@ -8,11 +8,12 @@ import platform
 import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.agentprogram import ProgramFile, named_by
 from harness.hiding import Hiding
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
@@ -28,6 +29,7 @@ class RunFacts:
     """What is known when a run begins.
 
     `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
+    `programs` are the files that the command of each scenario's agent is made of.
     """
 
     run_id: str
@@ -38,6 +40,7 @@ class RunFacts:
     hiding: Hiding
     digests: Mapping[str, str]
     redacted: frozenset[str] = frozenset()
+    programs: Mapping[str, tuple[ProgramFile, ...]] = field(default_factory=dict)
 
 
 def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
@@ -103,7 +106,12 @@ def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
         "redacted_files": [hiding.text(path) for path in paths if path in facts.redacted],
         "seeds": seeds,
         "policy_sha256": None if policy is None else _digest(dict(policy), hiding),
-        "agent": {"kind": kind_of(agent), "sha256": _agent_digest(agent, facts)},
+        "agent": {
+            "kind": kind_of(agent),
+            "named_by": hiding.text(named_by(agent, scenario)),
+            "sha256": _agent_digest(agent, facts),
+            "program": [{"name": file.name, "sha256": file.sha256} for file in facts.programs.get(scenario.id, ())],
+        },
     }
 
 

@@ -15,7 +15,7 @@ from harness.intake import Intake, open_document
 from harness.lookalike import looks_like
 from harness.offer import Offers, Tools
 from harness.offerchecks import check_state, check_tools
-from harness.scenariochecks import check_fields, check_servers, note_slips
+from harness.scenariochecks import check_fields, check_ids, check_servers, note_slips
 from harness.scenariofile import (
     AgentEntry,
     Category,
@@ -172,6 +172,7 @@ class _Reading:
         if entry is None:
             return None
         note_slips(self.intake, data)
+        check_ids(self.intake, assertions)
         check_fields(self.intake, entry, {assertion.type for assertion in assertions.values()})
         expected, target = data.get("expected", {}), data.get("target", {})
         return Scenario(

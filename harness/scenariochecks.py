@@ -4,6 +4,7 @@ Refuses to open files.
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 
@@ -30,6 +31,18 @@ def check_servers(
         if server not in servers:
             there = ", ".join(servers) or "none"
             intake.wrong(path, f"the scenario has no server {server!r}; its servers are: {there}")
+
+
+def check_ids(intake: Intake, assertions: Mapping[int, Assertion]) -> None:
+    """Note each assertion whose `id` another finding has, by its own id or by its type (`TYPE`, `TYPE#2`, …)."""
+    counts: Counter[str] = Counter(assertion.type for assertion in assertions.values() if assertion.id is None)
+    taken = {"state_unexplained"}
+    for kind, count in counts.items():
+        taken |= {kind, *(f"{kind}#{number}" for number in range(2, count + 1))}
+    for place, assertion in assertions.items():
+        if assertion.id is not None and assertion.id in taken:
+            intake.wrong(("assertions", place, "id"), f"another finding is called {assertion.id!r} already")
+        taken |= {assertion.id} if assertion.id is not None else set()
 
 
 def check_fields(intake: Intake, entry: ScenarioEntry, types: Collection[str]) -> None:

@@ -20,8 +20,8 @@ Rests = Literal["wire", "state", "reported", "none"]
 class Finding:
     """What one assertion found. `reason` names the call, row and column, or the part of the evidence that is missing.
 
-    `id` is the assertion's type, or its own `id` where it has one. `attempted`, `blocked` and `executed` count calls
-    where the assertion is about calls.
+    `id` is the assertion's own `id`, or its type; the second of a type without one is `TYPE#2`. `attempted`, `blocked`
+    and `executed` count calls where the assertion is about calls.
     """
 
     id: str

@@ -565,7 +565,8 @@ def test_every_outcome_is_in_the_table_and_no_other() -> None:
 
 def test_every_field_of_a_trace_is_in_its_table_and_no_other() -> None:
     assert set(first_cells(section("trace.md", "The document"))) == {"schema_version", *Trace.__dataclass_fields__}
-    assert set(first_cells(section("trace.md", "Messages"))) == set(Message.__dataclass_fields__) - {"extra"}
+    # A message of a trial has the agent's id among what is extra.
+    assert set(first_cells(section("trace.md", "Messages"))) == {"agent", *Message.__dataclass_fields__} - {"extra"}
     assert set(first_cells(section("trace.md", "Tool calls"))) == set(ToolCall.__dataclass_fields__) - {"extra"}
     assert set(Coverage.__dataclass_fields__) <= ticked(section("trace.md", "Coverage"))
     assert set(first_cells(section("trace.md", "Coverage"))) == words_of(Source)

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from harness.agentfile import unknown_placeholders
+from harness.agentprogram import program_files
 from harness.hiding import Hiding, hide_last_words
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
@@ -75,7 +76,8 @@ def run_selected(
     folder = make_run_folder(out)
     digests, shown = selected.digests(), selected.digests(hiding.file_digest)
     redacted = frozenset(path for path, digest in shown.items() if digest != digests[path])
-    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted)
+    programs = {name: program_files(selected.agents[name], one, hiding) for name, one in selected.by_id.items()}
+    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted, programs)
     replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
     work = [
         Job(scenario.id, trial, kind_of(selected.agents[scenario.id]))

@@ -159,3 +159,12 @@ def test_arguments_nested_past_what_can_be_shown_are_judged_all_the_same() -> No
 def test_the_finding_has_the_assertions_own_id_where_it_has_one() -> None:
     spec: JSON = {"type": "tool_called", "tool": "mcp/ticketing/update_ticket", "id": "looked_up"}
     assert judge(read(spec), wire(call()), "completed").findings[0].id == "looked_up"
+
+
+def test_findings_of_one_type_are_told_apart_unless_they_have_ids() -> None:
+    named: JSON = {"type": "tool_called", "tool": "x", "id": "mine"}
+    assertions = read(CALLED, named, NOT_CALLED, CALLED, CALLED)
+    findings = judge(assertions, wire(), "completed").findings
+    assert [finding.id for finding in findings] == [
+        "tool_called", "mine", "tool_not_called", "tool_called#2", "tool_called#3",
+    ]  # fmt: skip

@@ -104,7 +104,8 @@ def test_the_manifest_has_the_digest_of_every_file_and_where_each_result_is_from
 
     assert said["sha256"] == digest(path)
     assert said["seeds"] == {"ticketing": digest(seed)}
-    assert said["agent"] == {"kind": "scripted", "sha256": digest(tmp_path / "agent.yaml")}
+    agent = tmp_path / "agent.yaml"
+    assert said["agent"] == {"kind": "scripted", "named_by": str(agent), "sha256": digest(agent), "program": []}
     assert said["policy_sha256"] == hashlib.sha256(b'{"default":"allow"}').hexdigest()
     assert manifest["results"] == [{"scenario": "tickets", "trial": 1, "kind": "scripted", "model": None}]
     assert manifest["record"] == {"complete": True, "incomplete": []}

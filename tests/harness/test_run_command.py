@@ -1,12 +1,14 @@
+import hashlib
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.verdict import Status
 from proxy.spans import JSON
-from tests.harness.runs import HERE, SCENARIOS, behave, marked, run, write_scenario
+from tests.harness.runs import AGENT, HERE, SCENARIOS, behave, marked, run, write_scenario
 
 
 @pytest.fixture(autouse=True)
@@ -177,3 +179,25 @@ def test_the_official_sdks_client_passes_end_to_end(tmp_path: Path, mode: str) -
     (trial,) = ran.result.trials
     assert trial.verdict.result == "pass", trial.verdict
     assert trial.gaps == ()
+
+
+def test_the_manifest_says_which_program_ran_and_never_its_command_line(tmp_path: Path) -> None:
+    def sha256(path: str | Path) -> str:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+    scenario = write_scenario(tmp_path)
+    ran = run([scenario], tmp_path, command=behave("polite", "--key=very-secret-word"))
+    text = (ran.folder / "manifest.json").read_text()
+    assert "very-secret-word" not in text
+    python = {"name": Path(sys.executable).name, "sha256": sha256(sys.executable)}
+    own = {"name": AGENT.name, "sha256": sha256(AGENT)}
+    agent = json.loads(text)["scenarios"]["small"]["agent"]
+    assert {**agent, "sha256": ""} == {"kind": "real", "named_by": "--command", "sha256": "", "program": [python, own]}
+
+    (tmp_path / "own.py").write_text("print('hello')")
+    scenario = write_scenario(tmp_path, agent={"command": ["python3", "own.py", "{prompt}", "x" * 5000, "."]})
+    ran = run([scenario], tmp_path)
+    agent = json.loads((ran.folder / "manifest.json").read_text())["scenarios"]["small"]["agent"]
+    assert agent["named_by"] == str(scenario)
+    assert [file["name"] for file in agent["program"]] == ["python3", "own.py"]
+    assert agent["program"][1]["sha256"] == sha256(tmp_path / "own.py")

@@ -370,3 +370,10 @@ def test_a_task_file_may_have_fields_of_ours_and_none_that_nobody_knows(tmp_path
     assert problems(tmp_path, task + "success: x")[0][:2] == (5, "success")
     assert problems(tmp_path, task + "max_tool_calls: true")[0][:2] == (5, "max_tool_calls")
     assert problems(tmp_path, task + "assertions: [{type: tool_called}]")[0][:2] == (5, "assertions[0].tool")
+
+
+@pytest.mark.parametrize("name", ["judged", "judged#2", "state_unexplained", "mine"])
+def test_an_id_that_another_finding_has_is_an_error(tmp_path: Path, name: str) -> None:
+    kinds = f"[{{type: judged}}, {{type: judged}}, {{type: judged, id: mine}}, {{type: judged, id: {name}}}]"
+    with pytest.raises(ScenarioError, match=rf"assertions\[3\]\.id: another finding is called '{name}' already"):
+        load(tmp_path, BARE.partition("assertions")[0] + f"assertions: {kinds}\n")

@@ -40,12 +40,13 @@ class Change:
 
     @property
     def place(self) -> str:
-        """The row in a reason: its table, its rowid and its id if it has one; a row without rowid by its key."""
+        """The row in a reason: its table, its rowid and its id if that is another; a row without rowid by its key."""
         row = (self.before if self.before is not None else self.after) or {}
         cells: list[JSON] = json.loads(self.key) if self.key else [self.rowid]
         if cells != [self.rowid] and "id" not in row:
             return f"{self.table} row {', '.join(map(self._show, cells))}"
-        return f"{self.table} row {self.rowid}" + (f" (id {self._show(row['id'])})" if "id" in row else "")
+        named = f" (id {self._show(row['id'])})" if "id" in row and not is_same(row["id"], self.rowid) else ""
+        return f"{self.table} row {self.rowid}{named}"
 
     def words(self, columns: tuple[str, ...] | None = None) -> str:
         """What changed, in words: the columns (all that differ, or those given) with their values before and after."""

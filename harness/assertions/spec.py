@@ -36,7 +36,7 @@ class AssertionSpec(BaseModel, ABC):
         """What the evidence says; not_run, naming the part, when a part that is needed comes from nowhere."""
         missing = [part for part in self.needs if source(evidence.trace.coverage, part) == "none"]
         if missing:
-            return self.not_run(f"nothing is known of {' and '.join(missing)}: coverage is none")
+            return self.not_run(_unknown(missing, evidence))
         return self.find(evidence)
 
     @abstractmethod
@@ -65,3 +65,15 @@ def source(coverage: Coverage, part: Part) -> Source:
             return coverage.events
         case "state":
             return coverage.state
+
+
+def _unknown(missing: list[Part], evidence: Evidence) -> str:
+    """Why nothing is known of these parts, in the same words for each assertion that needs any of them."""
+    coverage = evidence.trace.coverage
+    wire: tuple[Part, ...] = ("tool_calls", "results", "events")
+    if not evidence.recorded and coverage.tool_calls == "none" and set(missing) & set(wire):
+        none = ", ".join(part for part in wire if source(coverage, part) == "none")
+        return f"the agent never spoke to a server through the proxy: coverage is none of {none}"
+    if not evidence.recorded and missing == ["state"]:
+        return "nothing is known of the state of any server, since only that of fixtures is: coverage is none of state"
+    return f"nothing is known of {' and '.join(missing)}: coverage is none"

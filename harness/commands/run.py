@@ -19,6 +19,7 @@ import click
 from harness.agentfile import unknown_placeholders
 from harness.agentprogram import program_files
 from harness.hiding import Hiding, hide_last_words
+from harness.lastwords import last_words
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
 from harness.report.progress import Progress
@@ -192,6 +193,9 @@ def command(
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
-    click.echo(as_table(run, terminal_style()), nl=False)
+    table = as_table(run, terminal_style(), last_words(run, folder))
+    click.echo(table, nl=False)
     click.echo(f"Run folder: {folder}")
+    if "(seq " in table:
+        click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     raise SystemExit(run.exit_code)

@@ -3,14 +3,14 @@
 Refuses to know terminals: width and colour are given.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 
 from harness.report.visible import visible
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
-from harness.verdict import Finding, Result, Verdict
+from harness.verdict import Finding, Result, Status, Verdict
 
 _COLOURS: dict[Result, str] = {"pass": "32", "fail": "31", "not_run": "33", "error": "35"}
 _WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}
@@ -45,12 +45,16 @@ def rate_text(rate: Rate) -> str:
     return f"{rate.passed}/{rate.trials}" + ("" if share is None else f" ({share * 100:.0f} %)")
 
 
-def as_table(run: RunResult, style: Style) -> str:
-    """The whole report, ending in a newline."""
-    return "\n".join(_lines(run, style)) + "\n"
+Said = Mapping[tuple[str, int], str]
+"""Of trials, by scenario and number, a line on what the agent said at its end."""
 
 
-def _lines(run: RunResult, style: Style) -> Iterator[str]:
+def as_table(run: RunResult, style: Style, said: Said | None = None) -> str:
+    """The whole report, ending in a newline. `said` stands under a trial that is no pass."""
+    return "\n".join(_lines(run, style, said or {})) + "\n"
+
+
+def _lines(run: RunResult, style: Style, said: Said) -> Iterator[str]:
     names = [visible(scenario.id) for scenario in run.scenarios]
     wide = max([len("scenario"), *map(len, names)])
     yield f"{'scenario':<{wide}}  {'verdict':<7}  {'passed':<12}  of valid"
@@ -58,7 +62,7 @@ def _lines(run: RunResult, style: Style) -> Iterator[str]:
         word = style.paint(scenario.result, f"{_WORDS[scenario.result]:<7}")
         rates = f"{rate_text(scenario.over_all):<12}  {rate_text(scenario.over_valid)}"
         yield f"{name:<{wide}}  {word}  {rates}"
-        yield from _explain(scenario, style)
+        yield from _explain(scenario, style, said)
     trials = run.trials
     valid = [trial for trial in trials if trial.valid]
     passed = sum(trial.verdict.result == "pass" for trial in trials)
@@ -68,6 +72,13 @@ def _lines(run: RunResult, style: Style) -> Iterator[str]:
         f"{_plural('trial', len(trials))} in {run.seconds:.1f} s: {rate_text(Rate(passed, len(trials)))} passed; "
         f"of {len(valid)} valid {rate_text(Rate(sum(trial.verdict.result == 'pass' for trial in valid), len(valid)))}"
     )
+    if len(valid) < len(trials):
+        yield from style.fold(
+            "A trial is valid when it says something about the agent: not when it was cancelled, or ended by a fault "
+            "of a server, the machine or Wiretrap.",
+            "",
+            "",
+        )
     if run.cancelled:
         yield "The run was cancelled before its end."
 
@@ -76,13 +87,16 @@ def _plural(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _explain(scenario: ScenarioResult, style: Style) -> Iterator[str]:
+def _explain(scenario: ScenarioResult, style: Style, said: Said) -> Iterator[str]:
     many = len(scenario.trials) > 1
     for alike, group in groupby(scenario.trials, key=_told):
         trials = list(group)
         if alike.result != "pass":
             names = ", ".join(str(trial.trial) for trial in trials)
             yield from _explain_trials(f"{_plural('trial', len(trials))} {names}", alike, style, many=many)
+            words = next((text for trial in trials if (text := said.get((trial.scenario, trial.trial)))), None)
+            if words is not None:
+                yield from style.fold(visible(words), "    ", "      ")
     for trial in scenario.trials:
         for gap in trial.gaps:
             yield from style.fold(f"trial {trial.trial}: record not complete: {visible(gap)}", "  ", "    ")
@@ -102,10 +116,16 @@ def _explain_trials(which: str, verdict: Verdict, style: Style, *, many: bool) -
         word = style.paint(verdict.result, _WORDS[verdict.result].lower())
         reason = f": {visible(verdict.reason)}" if alone else ""
         yield from style.fold(f"{which}: {word} ({verdict.status}){reason}", "  ", "    ")
-    for finding in telling:
-        yield from style.fold(_finding_text(finding, style), "    ", "      ")
+    for result, reason, ids in _alike(telling, verdict.status):
+        word = style.paint(result, _WORDS[result].lower())
+        yield from style.fold(f"{word} {visible(', '.join(ids))}: {visible(reason)}", "    ", "      ")
 
 
-def _finding_text(finding: Finding, style: Style) -> str:
-    word = style.paint(finding.result, _WORDS[finding.result].lower())
-    return f"{word} {visible(finding.id)}: {visible(finding.reason)}"
+def _alike(findings: Sequence[Finding], status: Status) -> list[tuple[Result, str, list[str]]]:
+    """Findings as lines: those that say the same are one. After a bad end what could not be told is one line too."""
+    lines: dict[tuple[Result, str], list[str]] = {}
+    for finding in findings:
+        ended = finding.result == "not_run" and status != "completed"
+        reason = f"cannot be told, since the trial ended as {status}" if ended else finding.reason
+        lines.setdefault((finding.result, reason), []).append(finding.id)
+    return [(result, reason, ids) for (result, reason), ids in lines.items()]

@@ -41,7 +41,7 @@ def test_equal_dumps_differ_in_nothing_and_one_is_one_point_zero() -> None:
 
 def test_a_change_says_row_id_column_and_both_values() -> None:
     (change,) = diff(dump(ticket(2)), dump(ticket(2, "on_hold")))
-    assert f"{change.place}: {change.words()}" == "tickets row 2 (id 2): status 'open' → 'on_hold'"
+    assert f"{change.place}: {change.words()}" == "tickets row 2: status 'open' → 'on_hold'"
     (gone,) = diff(dump(ticket(2)), dump())
     assert gone.words().startswith("deleted, it had id 2, ")
     (new,) = diff(dump(), dump(ticket(2)))

@@ -24,7 +24,7 @@ def test_a_change_that_the_journal_puts_to_a_recorded_call_is_explained() -> Non
 
 def test_a_change_without_a_journal_row_is_named_with_row_column_and_values() -> None:
     (problem,) = problems(dump(ticket(2)), dump(ticket(2, "closed")))
-    assert problem == "ticketing.tickets row 2 (id 2): status 'open' → 'closed', and no recorded call explains it"
+    assert problem == "ticketing.tickets row 2: status 'open' → 'closed', and no recorded call explains it"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_another_ticket_that_was_touched_is_named_with_the_call(tmp_path: Path) 
     found = verdict(path, before, MADE, other)
     assert found.result == "fail"
     assert found.reason == (
-        "state_unchanged: ticketing.tickets row 1 (id 1): status 'open' → 'closed', "
+        "state_unchanged: ticketing.tickets row 1: status 'open' → 'closed', "
         'by mcp/ticketing/update_ticket {"ticket_id": 1, "status": "closed"} (seq 7)'
     )
 
@@ -95,6 +95,5 @@ def test_a_change_behind_the_server_is_unexplained(tmp_path: Path) -> None:
     found = verdict(path, before, MADE)
     assert found.result == "fail"
     assert found.reason == (
-        "state_unexplained: ticketing.tickets row 2 (id 2): status 'escalated' → 'on_hold', "
-        "and no recorded call explains it"
+        "state_unexplained: ticketing.tickets row 2: status 'escalated' → 'on_hold', and no recorded call explains it"
     )

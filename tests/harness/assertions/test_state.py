@@ -162,7 +162,7 @@ def test_a_change_fails_with_its_row_column_values_and_call() -> None:
     finding = unchanged(touched(ticket(2), ticket(2, description="gone")))
     assert finding.result == "fail"
     assert finding.reason == (
-        "ticketing.tickets row 2 (id 2): description 'down' → 'gone', "
+        "ticketing.tickets row 2: description 'down' → 'gone', "
         'by mcp/ticketing/update_ticket {"ticket_id": 2} (seq 14)'
     )
 

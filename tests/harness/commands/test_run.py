@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,7 @@ from click.testing import CliRunner
 
 from harness.agentfile import AgentError, load_agent, unknown_placeholders
 from harness.commands.run import command
+from tests.harness.runs import write_scenario
 
 
 def test_a_placeholder_that_nobody_fills_in_is_an_error_before_anything_runs(tmp_path: Path) -> None:
@@ -24,3 +26,36 @@ def test_a_placeholder_that_nobody_fills_in_is_an_error_before_anything_runs(tmp
 )
 def test_other_braces_are_the_programs_own(word: str) -> None:
     assert unknown_placeholders([word]) == []
+
+
+def ran(folder: Path, *arguments: str) -> str:
+    out = ["--out", str(folder / "runs")]
+    return CliRunner().invoke(command, [str(write_scenario(folder)), *out, *arguments]).output
+
+
+def test_a_program_that_crashes_is_told_once_with_where_its_last_words_are(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text("import sys\nprint('first', file=sys.stderr)\nsys.exit('no key given\\n\\n')")
+    text = ran(tmp_path, "--command", f"{sys.executable} {agent}")
+    assert "trial 1: fail (agent_crash): the agent ended with exit code 1" in text
+    assert text.count("not run") == 1
+    (line,) = [line for line in text.splitlines() if "ends in" in line]
+    path, _, said = line.strip().partition(" ends in: ")
+    assert (Path(path).read_text().split("\n")[0], said) == ("first", "no key given")
+
+
+def test_an_agent_that_never_spoke_to_a_server_is_told_so_in_plain_words(tmp_path: Path) -> None:
+    text = ran(tmp_path, "--command", "true")
+    assert "not run tool_called: the agent never spoke to a server through the proxy" in text
+    assert "ends in" not in text
+
+
+def test_a_seq_in_a_reason_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "agent.yaml").write_text("steps: [{call: mcp/echo/echo}]")
+    wanted = "{type: tool_called, tool: mcp/echo/echo, arguments: {x: 1}}"
+    scenario = write_scenario(tmp_path)
+    scenario.write_text(scenario.read_text().replace('{"type": "tool_called", "tool": "mcp/echo/echo"}', wanted))
+    agent = str(tmp_path / "agent.yaml")
+    text = CliRunner().invoke(command, [str(scenario), "--out", str(tmp_path / "runs"), "--agent", agent]).output
+    assert "has other arguments" in text
+    assert "(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there." in text

@@ -68,6 +68,31 @@ def test_an_agents_text_cannot_steer_the_terminal() -> None:
     text.encode()
 
 
+def test_findings_with_one_reason_share_a_line() -> None:
+    never = "the agent never spoke to a server"
+    findings = tuple(Finding(name, "not_run", never) for name in ("tool_called", "goal_integrity", "tool_called#2"))
+    text = table(trial(1, "not_run", findings=(*findings, WRONG)))
+    assert text.count(never) == 1
+    assert f"not run tool_called, goal_integrity, tool_called#2: {never}" in text
+
+
+def test_after_a_bad_end_what_cannot_be_told_is_one_line_and_what_failed_keeps_its_reason() -> None:
+    findings = (Finding("a", "not_run", "one"), Finding("b", "not_run", "two"), WRONG)
+    text = table(trial(1, "fail", "agent_timeout", "it took too long", findings))
+    assert "not run a, b: cannot be told, since the trial ended as agent_timeout" in text
+    assert "fail state: ticketing: row 1" in text
+
+
+def test_what_an_agent_said_at_its_end_stands_under_its_trial() -> None:
+    result = RunResult("r", (ScenarioResult("s", "t", "task", (trial(1, "fail", "agent_crash"),)),), 1.0)
+    assert "    agent.err ends in: oh\\x1b no" in as_table(result, PLAIN, {("s", 1): "agent.err ends in: oh\x1b no"})
+
+
+def test_valid_is_explained_where_a_trial_is_not() -> None:
+    assert "A trial is valid when" in table(trial(1, "error", "infra_error"))
+    assert "A trial is valid when" not in table(trial(1, "pass"))
+
+
 @settings(max_examples=150)
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_visible_text_is_one_line_that_can_be_encoded(text: str) -> None:

@@ -20,6 +20,7 @@ from harness.targets.scripted import follow
 from proxy import __version__
 from proxy.policy import load_policy
 from proxy.record import Identity
+from proxy.redact import Redactor
 from proxy.relay import Relay, random_hex
 from proxy.spanfile import SpanFile, Tap
 
@@ -46,7 +47,8 @@ def run_direct(
         stack.callback(loop.close)
         channels: dict[str, InProcessChannel] = {}
         for upstream in prepared.upstreams:
-            channels[upstream.id] = _open(upstream, context, spans, loop, stack, tap)
+            redactor = conversation.hiding.redactor
+            channels[upstream.id] = _open(upstream, context, spans, loop, stack, redactor, tap)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
         ending = follow(agent.steps, clients, conversation, most_calls)
         loop.deadline = Deadline.after(CLOSING)
@@ -58,7 +60,13 @@ def run_direct(
 
 
 def _open(
-    upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: ExitStack, tap: Tap | None
+    upstream: Upstream,
+    context: Context,
+    spans: Path,
+    loop: Loop,
+    stack: ExitStack,
+    redactor: Redactor | None,
+    tap: Tap | None,
 ) -> InProcessChannel:
     match upstream.server, upstream.database:
         case FixtureServer(fixture=fixture), Path() as database:
@@ -81,7 +89,7 @@ def _open(
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
     file = SpanFile.create(spans, upstream.id)
     file.tap = tap
-    relay = Relay(identity, policy, __version__, file)
+    relay = Relay(identity, policy, __version__, file, redactor)
     channel = InProcessChannel(upstream.id, server, relay, loop)
     channel.start()
     return channel

@@ -39,6 +39,7 @@ from harness.targets.piped import run_piped
 from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
 from harness.verdict import Verdict
+from proxy.otlp import Exporter
 from proxy.spanfile import SpanFile
 
 RUN_SPANS = "run.jsonl"
@@ -47,7 +48,10 @@ RUN_SPANS = "run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
-    """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop."""
+    """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop.
+
+    `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    """
 
     run_id: str
     run_folder: Path
@@ -57,6 +61,8 @@ class TrialPlan:
     trial: int
     keep: bool = False
     cancel: int | None = None
+    otlp: str | None = None
+    exporter: Exporter | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -90,9 +96,10 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private)
+        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
         before = dump_before(prepared, folder, hiding)
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
+        file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
         try:
             ending = _run_agent(plan, prepared, context, folder, private, conversation)
@@ -127,7 +134,8 @@ def _run_agent(
             from harness.targets.direct import run_direct  # noqa: PLC0415
 
             deadline = Deadline.after(limits.seconds, plan.cancel)
-            return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls)
+            tap = conversation.file.tap
+            return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
         case CommandAgent(command=command) as agent:
             servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)

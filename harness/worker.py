@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -24,12 +25,18 @@ from harness.runsecrets import hiding_for
 from harness.selection import Selected, Selection, load_selection
 from harness.trial import TrialPlan, run_trial
 from harness.verdict import Verdict
+from proxy.endpoint import parse_endpoint
+from proxy.otlp import Exporter
+from proxy.saying import say
 from proxy.spans import JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex."""
+    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex.
+
+    `otlp` is where copies of the spans go.
+    """
 
     parent: int
     run_id: str
@@ -38,6 +45,7 @@ class Start:
     keep: bool
     selection: Selection
     digests: dict[str, str]
+    otlp: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +111,25 @@ def _work(reply: Callable[[bytes], None]) -> None:
     hiding = hiding_for(scenarios.by_id.values(), os.environ, start.redact_key)
     hide_last_words(hiding)
     reply(b'{"ready": true}\n')
+    exporter = None if start.otlp is None else Exporter(parse_endpoint(start.otlp))
+    if exporter is not None:
+        exporter.start()
     with hidden_streams(hiding):
-        _try_jobs(start, scenarios, hiding, cancel_read, reply)
+        _try_jobs(start, scenarios, hiding, cancel_read, reply, exporter)
+    if exporter is not None:
+        exporter.finish()
+        exporter.wait(exporter.seconds_left(time.monotonic()))
+        say(exporter.shortfall(start.run_folder))
 
 
-def _try_jobs(start: Start, scenarios: Selected, hiding: Hiding, cancel: int, reply: Callable[[bytes], None]) -> None:
+def _try_jobs(
+    start: Start,
+    scenarios: Selected,
+    hiding: Hiding,
+    cancel: int,
+    reply: Callable[[bytes], None],
+    exporter: Exporter | None,
+) -> None:
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
         plan = TrialPlan(
@@ -119,6 +141,8 @@ def _try_jobs(start: Start, scenarios: Selected, hiding: Hiding, cancel: int, re
             agent=scenarios.agents[job.scenario],
             trial=job.trial,
             cancel=cancel,
+            otlp=start.otlp,
+            exporter=exporter,
         )
         try:
             result = run_trial(plan)

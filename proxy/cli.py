@@ -16,10 +16,12 @@ import click
 from proxy import __version__
 from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
+from proxy.saying import say
 from proxy.secretvalues import named_secrets
 from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
+    from proxy.otlp import Exporter
     from proxy.redact import Redactor
 
 
@@ -93,14 +95,8 @@ def _redactor(context: Context, path: str | None, connection: str) -> "Redactor 
 
     redactor = Redactor(secrets.values(), key, tuple(secrets))
     if redactor.too_short:
-        _say(f"not redacted, since shorter than 8 characters: {', '.join(redactor.too_short)}", redactor)
+        say(f"not redacted, since shorter than 8 characters: {', '.join(redactor.too_short)}", redactor)
     return redactor if redactor.active else None
-
-
-def _say(text: str, redactor: "Redactor | None") -> None:
-    said = text if redactor is None else redactor.text(text)[0]
-    sys.stderr.write(f"wiretrap: {said}\n")
-    sys.stderr.flush()
 
 
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
@@ -113,6 +109,15 @@ def _policy(path: str | None, deny: tuple[str, ...]) -> Policy | None:
     if path is not None:
         return load_policy(path, deny)
     return deny_policy(deny) if deny else None
+
+
+def _exporter(url: str | None) -> "Exporter | None":
+    if url is None:
+        return None
+    from proxy.endpoint import parse_endpoint  # noqa: PLC0415  (most connections are not sent on)
+    from proxy.otlp import Exporter  # noqa: PLC0415  (the same)
+
+    return Exporter(parse_endpoint(url))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -153,6 +158,18 @@ def proxy() -> None:
     metavar="FILE",
     help="A JSON file that says what run this is; the harness writes it.",
 )
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send a copy of the record on as it is written: http(s):// over HTTP, grpc(s):// over gRPC.",
+)
+@click.option(
+    "--trace-context",
+    type=click.Choice(("pass", "splice")),
+    default="pass",
+    show_default=True,
+    help="splice: write our span id over the parent id in `_meta.traceparent`; the server's spans nest in ours.",
+)
 @click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
 def stdio(
@@ -162,6 +179,8 @@ def stdio(
     deny: tuple[str, ...],
     spans: str | None,
     context_file: str | None,
+    otlp: str | None,
+    trace_context: str,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -180,6 +199,7 @@ def stdio(
         connection = os.urandom(8).hex()
         redactor = _redactor(context, context_file, connection)
         policy = _policy(policy_file, deny)
+        exporter = _exporter(otlp)
         run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
         folder = spans or context.spans or spans_folder(run_id, os.environ)
         parent = parse_traceparent(context.traceparent) or ("", "")
@@ -198,12 +218,14 @@ def stdio(
         file = SpanFile.create(folder, server)
         if not quiet:
             said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
-            _say(f"server {server}, spans {folder}, {said}", redactor)
+            sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
+            say(f"server {server}, spans {folder}, {said}{sent}", redactor)
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
-        serve(identity, policy, __version__, file, command, redactor)
+        splice = trace_context == "splice"
+        serve(identity, policy, __version__, file, command, redactor, splice=splice, exporter=exporter)
     except ValueError as error:
-        _say(str(error), redactor)
+        say(str(error), redactor)
         sys.exit(getattr(error, "code", 2))
 
 

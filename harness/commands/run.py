@@ -27,6 +27,7 @@ from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.worker import Job, Start
+from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
 
 
@@ -61,6 +62,7 @@ def run_selected(
     jobs: int,
     out: Path,
     keep: bool,
+    otlp: str | None = None,
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
     began = time.monotonic()
@@ -90,6 +92,7 @@ def run_selected(
         keep=keep,
         selection=selection,
         digests=digests,
+        otlp=otlp,
     )
     runner = Runner(start, work, jobs, hear)
     results = runner.run()
@@ -141,6 +144,9 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hid
     metavar="DIR",
     help="Where the run folder is made.",
 )
+@click.option(
+    "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
+)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 def command(
     paths: tuple[str, ...],
@@ -149,6 +155,7 @@ def command(
     trials: int | None,
     jobs: int,
     out: Path,
+    otlp: str | None,
     keep: bool,
 ) -> None:
     """Run scenarios, judge them, write a run folder, and show the table.
@@ -161,9 +168,14 @@ def command(
     hiding = hiding_for((), os.environ, secrets.token_hex(32))
     hide_last_words(hiding)
     try:
+        if otlp is not None:
+            parse_endpoint(otlp)
+    except EndpointError as error:
+        raise click.UsageError(str(error)) from error
+    try:
         selected = load_selection(selection)
         hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
-        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep)
+        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, otlp=otlp)
     except ProblemError as error:
         for problem in error.problems:
             click.echo(hiding.text(str(problem)), err=True)

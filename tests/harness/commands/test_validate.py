@@ -72,8 +72,9 @@ def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
 ) -> None:
     monkeypatch.setenv("SERVICE_TOKEN", "Correct-Horse-77")
     path = tmp_path / "wrong.yaml"
-    path.write_text("id: Correct-Horse-77!\ntitle: t\ncategory: Correct-Horse-77\ninput: {}\nassertions: []\n")
+    cut = "x" * 32 + "Correct-Horse-77"
+    path.write_text(f"id: Correct-Horse-77!\ntitle: t\ncategory: {cut}\ninput: {{}}\nassertions: []\n")
     ran = CliRunner().invoke(command, [str(path)])
     assert ran.exit_code == 2
     assert "[redacted:" in ran.output
-    assert "Correct-Horse-77" not in ran.output
+    assert "Correct" not in ran.output

@@ -153,7 +153,7 @@ def _once(path: Path, scenario: str | None, trial: int | None, *, text: bool) ->
             _show(_from_spans(spans, scenario, trial), text=text)
 
 
-@click.command("trace")
+@click.command("trace", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option(
     "--text", is_flag=True, help="One line a call: time, agent, tool, arguments, outcome, decision, duration."

@@ -3,6 +3,8 @@
 Refuses to know how any of them is read.
 """
 
+import os
+import secrets
 from pathlib import Path
 
 import click
@@ -12,6 +14,7 @@ from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
+from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
 from harness.targets.fixtures import fixture_offers
@@ -61,7 +64,7 @@ def _unjudged(assertion: Assertion, scenario: Scenario) -> str | None:
     return f"{assertion.type}: nothing is known of the state of {', '.join(unknown)}, since only that of fixtures is"
 
 
-@click.command("validate")
+@click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
     """Check scenarios, policies, agent files and seeds without running them.
@@ -69,6 +72,7 @@ def command(paths: tuple[Path, ...]) -> None:
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
     """
+    hiding = hiding_for((), os.environ, secrets.token_hex(32))
     problems: dict[Problem, None] = {}
     scenarios: list[Scenario] = []
     files: dict[Path, Path] = {}
@@ -92,9 +96,9 @@ def command(paths: tuple[Path, ...]) -> None:
             scenarios.append(scenario)
         click.echo(f"{file}: ok: {said}")
         for note in scenario.notes if scenario is not None else ():
-            click.echo(str(note), err=True)
+            click.echo(hiding.text(str(note)), err=True)
     problems.update(dict.fromkeys(repeated_ids(scenarios)))
     for problem in problems:
-        click.echo(str(problem), err=True)
+        click.echo(hiding.text(str(problem)), err=True)
     if problems:
         raise SystemExit(2)

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from harness.commands.validate import command
@@ -126,3 +127,16 @@ def test_a_list_under_a_list_that_is_whole_is_told_in_plain_words(tmp_path: Path
         "a.yaml:2: not YAML: this does not go on from what stands above"
         in CliRunner().invoke(command, [str(file)]).stderr
     )
+
+
+def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "Correct-Horse-77")
+    path = tmp_path / "wrong.yaml"
+    cut = "x" * 32 + "Correct-Horse-77"
+    path.write_text(f"id: Correct-Horse-77!\ntitle: t\ncategory: {cut}\ninput: {{}}\nassertions: []\n")
+    ran = CliRunner().invoke(command, [str(path)])
+    assert ran.exit_code == 2
+    assert "[redacted:" in ran.output
+    assert "Correct" not in ran.output

@@ -270,7 +270,7 @@ def test_what_the_command_prints_has_no_secret_and_short_values_are_named(tmp_pa
 
 def failing() -> JSON:
     # The reason quotes the server's answer, and is cut where the secret is.
-    return {"call": f"mcp/ticketing/{'x' * 270}{VALUE}", "arguments": {}}
+    return {"call": "mcp/ticketing/get_ticket", "arguments": {f"{'x' * 260}{VALUE}": 1}}
 
 
 def test_a_scenario_that_cannot_be_read_is_refused_without_a_secret(tmp_path: Path) -> None:

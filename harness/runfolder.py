@@ -55,6 +55,12 @@ def replace(path: Path, text: str) -> Path:
     return path
 
 
+def make_way(path: Path) -> None:
+    """Move what stands at a place of ours aside, under a name that begins with a dot; nothing where it is free."""
+    if os.path.lexists(path):
+        path.rename(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
+
+
 def as_text(document: JSON) -> str:
     """A JSON document for people and programs; characters beyond ASCII are escaped, since some may be no characters."""
     return json.dumps(document, indent=2) + "\n"

@@ -75,7 +75,7 @@ def run_selected(
     facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted)
     replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
     work = [
-        Job(scenario.id, trial, kind_of(selected.agents[scenario.id]))
+        Job(scenario.id, trial, kind_of(selected.agents[scenario.id]), scenario.limits.seconds)
         for scenario in selected.by_id.values()
         for trial in range(1, (trials or scenario.trials) + 1)
     ]

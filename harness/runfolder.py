@@ -50,8 +50,12 @@ def write_new(path: Path, text: str) -> Path:
 def replace(path: Path, text: str) -> Path:
     """Write a private file so that a reader sees the old one or the new one, never a part."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    write_new(draft, text)
-    draft.replace(path)
+    try:
+        write_new(draft, text)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
     return path
 
 

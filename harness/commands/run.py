@@ -22,13 +22,14 @@ from harness.report.junit import as_junit
 from harness.report.progress import Progress
 from harness.report.table import Style, as_table
 from harness.results import RunResult, ScenarioResult, TrialResult
-from harness.runfolder import RunFolderError, as_text, make_run_folder, replace
+from harness.runfolder import RunFolderError, as_text, make_run_folder, make_way, replace
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.worker import Job, Start
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
+from proxy.visible import visible
 
 
 def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -> Selection:
@@ -64,7 +65,7 @@ def run_selected(
     keep: bool,
     otlp: str | None = None,
 ) -> tuple[RunResult, Path]:
-    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
+    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
     began = time.monotonic()
     key = secrets.token_hex(32)
     hiding = hiding_for(selected.by_id.values(), os.environ, key)
@@ -100,10 +101,32 @@ def run_selected(
     run = RunResult(
         facts.run_id, _by_scenario(selected, results, hiding), time.monotonic() - began, cancelled=runner.cancelled
     )
-    replace(folder / "report.json", as_text(run.as_json()))
-    replace(folder / "junit.xml", as_junit(run))
-    replace(folder / "manifest.json", as_text(manifest(facts, results, datetime.now(UTC))))
+    written = {
+        "report.json": as_text(run.as_json()),
+        "junit.xml": as_junit(run),
+        "manifest.json": as_text(manifest(facts, results, datetime.now(UTC))),
+    }
+    for name, text in written.items():
+        try:
+            _write(folder / name, text)
+        except OSError as error:
+            raise ReportError(f"{folder / name} cannot be written: {error.strerror or error}", run) from error
     return run, folder
+
+
+class ReportError(ValueError):
+    """A report that could not be written; `run` is what it would have said."""
+
+    def __init__(self, message: str, run: RunResult) -> None:
+        super().__init__(message)
+        self.run = run
+
+
+def _write(path: Path, text: str) -> None:
+    if path.is_dir() and not path.is_symlink():
+        # An agent was here first.
+        make_way(path)
+    replace(path, text)
 
 
 def _warn(hiding: Hiding, missing: Sequence[str]) -> None:
@@ -181,10 +204,17 @@ def command(
             click.echo(hiding.text(str(problem)), err=True)
         raise SystemExit(2) from error
     except RunFolderError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(visible(str(error))) from error
+    except ReportError as error:
+        click.echo(visible(f"wiretrap: {error}"), err=True)
+        click.echo(as_table(error.run, terminal_style()), nl=False)
+        raise SystemExit(error.run.exit_code or 1) from error
+    except OSError as error:
+        click.echo(visible(f"wiretrap: the run could not be finished: {error}"), err=True)
+        raise SystemExit(1) from error
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
     click.echo(as_table(run, terminal_style()), nl=False)
-    click.echo(f"Run folder: {folder}")
+    click.echo(visible(f"Run folder: {folder}"))
     raise SystemExit(run.exit_code)

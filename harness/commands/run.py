@@ -106,27 +106,27 @@ def run_selected(
         "junit.xml": as_junit(run),
         "manifest.json": as_text(manifest(facts, results, datetime.now(UTC))),
     }
+    taken = []
     for name, text in written.items():
         try:
-            _write(folder / name, text)
+            if (folder / name).is_dir():
+                # An agent was here first.
+                make_way(folder / name)
+                taken.append(name)
+            replace(folder / name, text)
         except OSError as error:
             raise ReportError(f"{folder / name} cannot be written: {error.strerror or error}", run) from error
+    if taken:
+        raise ReportError(f"while agents ran somebody took the place of {', '.join(taken)}; it was moved aside", run)
     return run, folder
 
 
 class ReportError(ValueError):
-    """A report that could not be written; `run` is what it would have said."""
+    """A report that could not be written in its place; `run` is what it says, or would have said."""
 
     def __init__(self, message: str, run: RunResult) -> None:
         super().__init__(message)
         self.run = run
-
-
-def _write(path: Path, text: str) -> None:
-    if path.is_dir() and not path.is_symlink():
-        # An agent was here first.
-        make_way(path)
-    replace(path, text)
 
 
 def _warn(hiding: Hiding, missing: Sequence[str]) -> None:

@@ -104,7 +104,6 @@ def main(behaviour: str) -> None:
                 case _:
                     shutil.copy(path, SPANS / "copy")
                     (SPANS / "copy").replace(path)
-            time.sleep(0.2)
             first.close()
             work(proxied())
         case "hides_spans_at_once":

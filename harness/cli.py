@@ -69,7 +69,7 @@ def _play(command: "Command", arguments: list[str], name: str) -> None:
     from click import Abort, ClickException  # noqa: PLC0415  (the command has imported it; the proxy has its own)
 
     try:
-        code = command.main(arguments, prog_name=name, standalone_mode=False, help_option_names=["-h", "--help"])
+        code = command.main(arguments, prog_name=name, standalone_mode=False)
     except ClickException as error:
         error.show()
         sys.exit(error.exit_code)

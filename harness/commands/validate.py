@@ -61,7 +61,7 @@ def only_forbids(assertion: Assertion) -> bool:
             return False
 
 
-@click.command("validate")
+@click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
     """Check scenarios, policies, agent files and seeds without running them.

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from proxy.policy import parse_policy
 from proxy.problem import Path as FieldPath
 from proxy.spans import JSON
 from proxy.yamlfile import load_document
+from tests.harness.runs import write_scenario
 from tests.harness.shared_data import shared_data
 
 WHOLE = """\
@@ -369,3 +371,21 @@ def test_a_task_file_may_have_fields_of_ours_and_none_that_nobody_knows(tmp_path
     assert problems(tmp_path, task + "success: x")[0][:2] == (5, "success")
     assert problems(tmp_path, task + "max_tool_calls: true")[0][:2] == (5, "max_tool_calls")
     assert problems(tmp_path, task + "assertions: [{type: tool_called}]")[0][:2] == (5, "assertions[0].tool")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"limits": {"seconds": 1e300}}, "limits.seconds"),
+        ({"limits": {"seconds": 604_801}}, "limits.seconds"),
+        ({"servers": {"a": {"command": ["x"], "env": {"A=B": "c"}}}}, "no name of a variable"),
+        ({"servers": {"a": {"command": ["x"], "env": {"": "c"}}}}, "no name of a variable"),
+        ({"servers": {"a": {"command": ["x"], "env": {"A\0": "c"}}}}, "U+0000"),
+        ({"servers": {"a": {"command": ["x"], "env": {"A": "c\0"}}}}, "U+0000"),
+        ({"servers": {"a": {"command": ["x", "y\0"]}}}, "U+0000"),
+        ({"agent": {"command": ["x", "y\0"]}}, "U+0000"),
+    ],
+)
+def test_what_no_system_can_run_is_an_error_of_the_scenario(tmp_path: Path, fields: dict[str, JSON], said: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(said)):
+        load_scenario(write_scenario(tmp_path, **fields))

@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from harness.intake import Entry, Intake, open_document
 from harness.lookalike import looks_like
 from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
+from harness.scenariofile import without_nul
 from proxy.glob import decode_tool_name, encode_tool_name
 from proxy.policy import check_server_id
 from proxy.problem import Path as FieldPath
@@ -109,7 +110,7 @@ class _ScriptedEntry(Entry):
 class CommandEntry(Entry):
     """`{command: [PROGRAM, ARG…]}`."""
 
-    command: list[str] = Field(min_length=1)
+    command: list[Annotated[str, AfterValidator(without_nul)]] = Field(min_length=1)
 
 
 def unknown_placeholders(command: Iterable[str]) -> list[str]:

@@ -2,8 +2,12 @@
 
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from proxy import __version__
+
+if TYPE_CHECKING:
+    from click import Command
 
 COMMANDS = {
     "export": "send recorded spans on over OTLP",
@@ -37,8 +41,14 @@ def usage() -> str:
 
 
 def main() -> None:
-    """Run the subcommand that the first argument names; exit 2 when it names none."""
-    arguments = sys.argv[1:]
+    """Run the subcommand that the first argument names; exit 2 when it names none, and 130 after Ctrl-C."""
+    try:
+        _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run(arguments: list[str]) -> None:
     match arguments[:1]:
         case ["proxy"]:
             import_module("proxy.cli").main(arguments[1:])
@@ -48,7 +58,7 @@ def main() -> None:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:
             command = import_module(f"harness.commands.{name}").command
-            command.main(arguments[1:], prog_name=f"wiretrap {name}")
+            _play(command, arguments[1:], f"wiretrap {name}")
         case []:
             sys.stderr.write(usage())
             sys.exit(2)
@@ -56,6 +66,20 @@ def main() -> None:
             said = f"`wiretrap {name}` is not built yet" if name in NOT_BUILT else f"there is no command {name!r}"
             sys.stderr.write(f"wiretrap: {said}; `wiretrap --help` lists them\n")
             sys.exit(2)
+
+
+def _play(command: "Command", arguments: list[str], name: str) -> None:
+    """Run a command as click does by itself, but that Ctrl-C is no failure of it."""
+    from click import Abort, ClickException  # noqa: PLC0415  (the command has imported it; the proxy has its own)
+
+    try:
+        code = command.main(arguments, prog_name=name, standalone_mode=False)
+    except ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Abort:
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,26 @@
 Refuses to know what the evidence is judged by.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.connections import RollCall
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.hiding import Hiding
 from harness.redacted import hidden_dump, hidden_journal, recorded_expected, recorded_requests
 from harness.runfolder import TrialFolder, write_new
 from harness.scenario import FixtureServer, Scenario
-from harness.state import StateError, read_journal, write_dump, write_journal
+from harness.state import StateError, read_connections, read_journal, write_dump, write_journal
 from harness.targets.context import Context
+from harness.targets.ending import Ending
 from harness.targets.fixtures import dump_fixture, journal_path
 from harness.targets.proxied import Prepared, Upstream
 from harness.trace import Trace
 from harness.tracefile import trace_text
 from proxy.spanread import read_spans
+from proxy.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,15 @@ def read_state(
     return state
 
 
+def read_starts(prepared: Prepared) -> dict[str, tuple[str | None, ...]]:
+    """Of each server that keeps a journal the connections of its starts. Raises StateError."""
+    return {
+        upstream.id: read_connections(journal_path(upstream.database))
+        for upstream in prepared.upstreams
+        if upstream.database is not None
+    }
+
+
 def _dump(upstream: Upstream) -> Dump | None:
     match upstream.server, upstream.database:
         case FixtureServer(fixture=fixture), Path() as place:
@@ -77,24 +89,35 @@ def gather(
     before: Mapping[str, Dump],
     folder: TrialFolder,
     hiding: Hiding,
-    *,
-    completed: bool,
+    ending: Ending,
 ) -> Gathered:
-    """The evidence of a trial whose processes have all ended. Raises StateError, SpanError and ConvertError."""
-    torn: list[str] = []
+    """The evidence of a trial whose processes have all ended.
+
+    Raises StateError, SpanError and ConvertError for what cannot be read, and OSError for what cannot be written.
+    """
+    gaps: list[str] = []
+    doubts: list[str] = list(ending.doubts)
     state = read_state(prepared, before, folder, hiding)
+    started = read_starts(prepared)
+    roll = RollCall(context, prepared.upstreams)
+
+    def spans() -> Iterator[Span]:
+        yield from roll.watch(read_spans([folder.spans], gaps.append))
+        doubts.extend(roll.doubts(started))
+        gaps.extend(doubts)
+
     trace = convert(
-        read_spans([folder.spans], torn.append),
+        spans(),
         run_id=context.run_id,
         scenario_id=context.scenario_id,
         trial=context.trial,
         state="wire" if state else "none",
-        notes=torn,
+        notes=gaps,
     )
     write_new(folder.trace, trace_text(trace))
     evidence = Evidence(
         trace=trace,
-        completed=completed,
+        completed=ending.status == "completed",
         servers=tuple(scenario.servers),
         initialised=initialised(trace),
         state=state,
@@ -102,6 +125,7 @@ def gather(
         expected=recorded_expected(hiding, scenario.expected),
         user_message=hiding.text(scenario.user_message),
         hidden=scenario.hidden,
+        doubts=tuple(doubts),
     )
     return Gathered(evidence, trace.gaps)
 

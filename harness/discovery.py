@@ -11,6 +11,7 @@ from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS
 from harness.offer import Offers
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import is_seed
+from proxy.plainfile import open_plain
 from proxy.problem import Problem
 from proxy.spans import JSON
 from proxy.yamlfile import YamlError, load_document
@@ -27,7 +28,8 @@ def classify(path: Path) -> Kind:
     (agents, policies, seeds), else a scenario, so that a broken scenario is an error and never passed over.
     """
     try:
-        data: JSON = load_document(path.read_bytes(), str(path)).data
+        with open_plain(path, follow=True) as file:
+            data: JSON = load_document(file.read(), str(path)).data
     except (OSError, YamlError):
         data = None
     keys = set(data) if isinstance(data, dict) else set()

@@ -22,8 +22,20 @@ class Dump:
 
 
 @dataclass(frozen=True, slots=True)
+class JournalCall:
+    """One execution of a tool, as the server's journal numbers them, with the arguments that the server was given."""
+
+    number: int
+    tool: str
+    arguments: JSON
+
+
+@dataclass(frozen=True, slots=True)
 class JournalRow:
-    """One changed row as the server's own journal tells it. `request_id` is JSON text; order is the journal's."""
+    """One changed row as the server's own journal tells it. `request_id` is JSON text; order is the journal's.
+
+    `call` is the execution that changed it; None where the journal does not say.
+    """
 
     connection: str | None
     request_id: str | None
@@ -32,6 +44,7 @@ class JournalRow:
     op: str
     before: Row | None
     after: Row | None
+    call: JournalCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +68,8 @@ class Evidence:
     `completed` is true when the trial's status is completed. `servers` are the ids that the scenario names;
     `initialised` those that were negotiated with through us. `recorded` is true for a trace that we did not see being
     made. `user_message` is the task. `expected` is the scenario's open map of that name. `hidden` are the globs of
-    tools that the policy takes out of what servers list.
+    tools that the policy takes out of what servers list. `doubts` say why the record may not be that of the agent's
+    real connections.
     """
 
     trace: Trace
@@ -67,3 +81,4 @@ class Evidence:
     expected: Mapping[str, JSON] = field(default_factory=dict)
     user_message: str = ""
     hidden: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()

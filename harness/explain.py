@@ -1,7 +1,8 @@
 """Who changed what: joins a server's journal to the recorded calls, and finds the changes that no call explains.
 
 Refuses to know which changes are wanted. A change is explained when the journal's rows lead from the value before to
-the value after without a break, and each of them names a recorded call that reached the server.
+the value after without a break, and each of them names a recorded call that reached the server: of the same id, tool
+and arguments, and no more executions of it than were recorded.
 """
 
 import json
@@ -9,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from harness.assertions.arguments import is_same_value
 from harness.cells import is_near
 from harness.diff import Change, Rows, diff, diff_rows, differing, keyed, row_key, row_keys, schema_changes
-from harness.evidence import JournalRow, Row, ServerState
-from harness.outcomes import describe, is_blocked, listed
+from harness.evidence import JournalCall, JournalRow, Row, ServerState
+from harness.outcomes import CUT, describe, is_blocked, listed
 from harness.trace import ToolCall
 
 CallKey = tuple[str | None, str, str | Decimal | None]
@@ -135,14 +137,41 @@ def _follow(
                 index.setdefault(key, []).append(call)
     keys = row_keys(state.before, state.after)
     replay = _Replay(server, keys, state, told)
+    executions = Executions()
     for row in journal:
         named = call_key(row.connection, row.request_id)
         found = index.get(named, []) if named is not None else []
-        reached = tuple(call for call in found if not is_blocked(call))
-        if not reached:
-            told.problems.append(_unknown(server, row, keys, found, state))
-        replay.take(Step(row, reached))
+        reached = [call for call in found if not is_blocked(call)]
+        made = executions.calls_behind(row, reached)
+        if not made:
+            told.problems.append(_unknown(server, row, keys, reached or found, state))
+        replay.take(Step(row, made))
     replay.end(state)
+
+
+class Executions:
+    """Which recorded calls the journal's executions may be; two that are alike are two calls."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str | None, str | None], list[JournalCall]] = {}
+
+    def calls_behind(self, row: JournalRow, reached: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """The calls of `reached`, all of the row's id, that may be its execution; none where there are too few."""
+        made = row.call
+        if made is None:
+            return ()
+        fitting = tuple(call for call in reached if call.mcp_tool_name == made.tool and _has_arguments(call, made))
+        seen = self._seen.setdefault((row.connection, row.request_id), [])
+        if made not in seen:
+            seen.append(made)
+        alike = [other for other in seen if other.tool == made.tool and is_same_value(other.arguments, made.arguments)]
+        return fitting if alike.index(made) < len(fitting) else ()
+
+
+def _has_arguments(call: ToolCall, made: JournalCall) -> bool:
+    # Of arguments that were cut nobody can tell; none and {} are the same to a tool.
+    given = {} if call.arguments is None else call.arguments
+    return not call.arguments_truncated and is_same_value(given, made.arguments)
 
 
 class _Replay:
@@ -205,7 +234,12 @@ def _unknown(
     key = row_key(keys.get(row.table, ()), row.rowid, row.before or row.after or {})
     change = Change(row.table, row.rowid, key, row.before, row.after, state.hide)
     what = f"{server}.{change.place}: {change.words() or 'written without a change'}"
-    if found:
+    if found and is_blocked(found[0]):
         return f"{what}, by a call that policy denied: {describe(found[0])}"
     request = f"request {row.request_id} of connection {row.connection}"
+    if found and row.call is not None:
+        given = state.hide(json.dumps(row.call.arguments))
+        shown = given if len(given) <= CUT else given[: CUT - 1] + "…"
+        calls = listed([describe(call) for call in found])
+        return f"{what}, by an execution of {row.call.tool} {shown} as {request}, and recorded of that id is {calls}"
     return f"{what}, by {request}, and no recorded call of {server} has that id"

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
+from proxy.plainfile import open_plain
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, describe, field_name
 from proxy.spans import JSON
@@ -56,7 +57,8 @@ class Intake:
 def open_document(path: Path, problems: list[Problem]) -> Document | None:
     """The YAML document of a file, None (and the problem noted) where there is none."""
     try:
-        return load_document(path.read_bytes(), str(path))
+        with open_plain(path, follow=True) as file:
+            return load_document(file.read(), str(path))
     except OSError as error:
         problems.append(Problem(str(path), None, "", f"the file cannot be read: {error.strerror}"))
     except YamlError as error:

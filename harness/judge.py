@@ -16,6 +16,12 @@ from harness.verdict import Finding, Result, Status, Verdict
 _ORDER: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
 
 
+def tampered(status: Status, damage: Sequence[str], findings: Sequence[Finding] = ()) -> Verdict:
+    """The verdict of a trial in which evidence was damaged while the agent ran; `damage` says what, in sentences."""
+    reason = f"the evidence was tampered with: {listed(damage)}"
+    return Verdict("fail", status, reason, (*findings, Finding("evidence", "fail", reason)))
+
+
 def worst(results: Iterable[Result]) -> Result:
     """The worst of the results: error, fail, not_run, pass. Of none it is not_run."""
     return min(results, key=_ORDER.index, default="not_run")
@@ -26,7 +32,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
 
     Where there is state a last finding, `state_unexplained`, says whether recorded calls explain all that changed.
     A trial that timed out, crashed or passed a limit fails; one that infrastructure, harness or a person ended is an
-    error; else it is the worst finding. All passing is not_run when no pass rests on calls, or on calls seen by us.
+    error; else it is the worst finding. All passing is not_run when no pass rests on calls, or on calls seen by us, and
+    when there is doubt whether the record is that of the agent's real connections.
     """
     if status != "completed":
         evidence = replace(evidence, completed=False)
@@ -45,6 +52,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
         return Verdict("not_run", status, "the scenario has no assertion", shown)
     if result != "pass":
         return Verdict(result, status, _reason(result, shown), shown)
+    if evidence.doubts:
+        return Verdict("not_run", status, f"the record cannot be trusted: {listed(evidence.doubts)}", shown)
     lacking = _lacks_calls(assertions, findings, evidence)
     if lacking is not None:
         return Verdict("not_run", status, lacking, shown)

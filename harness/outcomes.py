@@ -4,6 +4,7 @@ Refuses to know what the call was for.
 """
 
 import json
+from collections.abc import Sequence
 
 from harness.trace import ToolCall
 from proxy.spans import JSON
@@ -73,7 +74,7 @@ def show(value: JSON) -> str:
     return text if len(text) <= CUT else text[: CUT - 1] + "…"
 
 
-def listed(items: list[str], limit: int = 3) -> str:
+def listed(items: Sequence[str], limit: int = 3) -> str:
     """The first few items, and how many more there are."""
     more = f" and {len(items) - limit} more" if len(items) > limit else ""
     return "; ".join(items[:limit]) + more

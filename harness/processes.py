@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 GRACE = 3.0
 """Seconds between SIGTERM and SIGKILL: longer than the proxy's own two."""
@@ -48,9 +48,13 @@ def become_subreaper() -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def end_with_parent(signal_number: int) -> None:
-    """Ask the kernel for a signal when the thread that forked this process ends."""
-    _prctl(PR_SET_PDEATHSIG, signal_number)
+def keep_private() -> None:
+    """Close this process's memory and descriptors to other processes of the same user (prctl(2), PR_SET_DUMPABLE).
+
+    Without it whoever is started by us can write into our pipes through /proc. A program that is executed later is
+    open again; one that may trace any process is not held back.
+    """
+    _prctl(PR_SET_DUMPABLE, 0)
 
 
 def _read(pid: int) -> Process | None:

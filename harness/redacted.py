@@ -49,9 +49,16 @@ def hidden_journal(hiding: Hiding, journal: Sequence[JournalRow]) -> tuple[Journ
 
 
 def recorded_requests(hiding: Hiding, journal: Sequence[JournalRow]) -> tuple[JournalRow, ...]:
-    """The journal with request ids as the record has them, so that each row still finds its call; rows are real."""
+    """The journal with ids and arguments as the record has them, so that each row finds its call; rows are real."""
+    if hiding.redactor is None:
+        return tuple(journal)
     return tuple(
-        row if row.request_id is None else replace(row, request_id=hiding.text(row.request_id)) for row in journal
+        replace(
+            row,
+            request_id=None if row.request_id is None else hiding.text(row.request_id),
+            call=None if row.call is None else replace(row.call, arguments=hiding.json(row.call.arguments)),
+        )
+        for row in journal
     )
 
 

@@ -50,9 +50,19 @@ def write_new(path: Path, text: str) -> Path:
 def replace(path: Path, text: str) -> Path:
     """Write a private file so that a reader sees the old one or the new one, never a part."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    write_new(draft, text)
-    draft.replace(path)
+    try:
+        write_new(draft, text)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
     return path
+
+
+def make_way(path: Path) -> None:
+    """Move what stands at a place of ours aside, under a name that begins with a dot; nothing where it is free."""
+    if os.path.lexists(path):
+        path.rename(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
 
 
 def as_text(document: JSON) -> str:

@@ -1,63 +1,47 @@
 """Hands the trials of a run out to workers, and brings their results in, also when it is told to stop.
 
 Refuses to know what happens inside a trial. Each worker is a process of its own and the reaper of what its trial
-started, so that trials that run at once never end each other's processes.
+started, so that trials that run at once never end each other's processes. Agents run with our rights, so nothing that
+comes from a worker is taken on trust: a result counts for the job that the worker has, once, and as its files say it.
 """
 
 import json
 import os
 import selectors
+import shutil
 import signal
-import subprocess
-import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import FrameType
 
-from harness.processes import Process, ProcessError, become_subreaper, descendants, end_descendants, find_process
+from harness.crew import Worker, start_worker
+from harness.judge import tampered
+from harness.processes import (
+    Process,
+    ProcessError,
+    become_subreaper,
+    descendants,
+    end_descendants,
+    find_process,
+    keep_private,
+)
 from harness.results import TrialResult
-from harness.verdict import Verdict
+from harness.runfolder import TrialFolder
+from harness.trial import PRIVATE, verdict_text
+from harness.verdict import Status, Verdict
 from harness.worker import RESULT, Job, Start, encode, failed
+from proxy.plainfile import open_plain
 from proxy.spans import JSON
 
 CANCEL_TIME = 30.0
 """Seconds that a worker gets to end a cancelled trial before it is ended itself; its own parts need about 15."""
-
-
-@dataclass(slots=True)
-class _Worker:
-    process: subprocess.Popen[bytes]
-    ready: bool = False
-    job: Job | None = None
-    began: float = 0.0
-    pending: bytearray = field(default_factory=bytearray)
-
-    @property
-    def output(self) -> int:
-        assert self.process.stdout is not None
-        return self.process.stdout.fileno()
-
-    def send(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(line)
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            # Its end is seen where its output is read.
-            return
-
-    def lines(self) -> Iterator[bytes] | None:
-        """Whole lines that have come, None at the end of its output."""
-        chunk = os.read(self.output, 1 << 16)
-        if not chunk:
-            return None
-        self.pending += chunk
-        *whole, rest = self.pending.split(b"\n")
-        self.pending = bytearray(rest)
-        return iter([bytes(line) for line in whole])
+BACKSTOP = 120.0
+"""Seconds past `limits.seconds` after which a worker that has given no result is stuck; its own parts need far less."""
 
 
 @contextmanager
@@ -86,46 +70,57 @@ class Runner:
     jobs: Sequence[Job]
     at_once: int
     on_result: Callable[[TrialResult], None]
+    backstop: float = BACKSTOP
     cancelled: bool = False
     _waiting: deque[Job] = field(default_factory=deque)
-    _workers: dict[int, _Worker] = field(default_factory=dict)
+    _workers: dict[int, Worker] = field(default_factory=dict)
     _results: dict[tuple[str, int], TrialResult] = field(default_factory=dict)
+    _private: set[str] = field(default_factory=set)
     _spare: tuple[Process, ...] = ()
+    _cancel: tuple[int, int] = (-1, -1)
     _kill_at: float | None = None
 
     def run(self) -> tuple[TrialResult, ...]:
-        """The result of every job, in the order of the jobs. No process is left afterwards."""
+        """The result of every job, in the order of the jobs. No process and no private folder is left afterwards."""
+        keep_private()
         become_subreaper()
         self._spare = descendants(os.getpid())
         self._waiting.extend(self.jobs)
-        with _interrupts() as interrupts, selectors.DefaultSelector() as selector:
-            selector.register(interrupts, selectors.EVENT_READ)
-            for _ in range(min(self.at_once, len(self.jobs))):
-                self._start_worker(selector)
-            while self._workers:
-                timeout = None if self._kill_at is None else max(0.0, self._kill_at - time.monotonic())
-                ready = selector.select(timeout)
-                if not ready:
-                    self._kill_workers()
-                for key, _ in ready:
-                    if key.fd == interrupts:
-                        self._interrupt(len(os.read(interrupts, 64)))
-                    else:
-                        self._hear(key.fd, selector)
+        # Readable for every worker once a byte is in it, or once we have ended.
+        self._cancel = os.pipe()
+        try:
+            with _interrupts() as interrupts, selectors.DefaultSelector() as selector:
+                selector.register(interrupts, selectors.EVENT_READ)
+                self._serve(interrupts, selector)
+        finally:
+            for worker in self._workers.values():
+                worker.kill()
+            for private in tuple(self._private):
+                self._clear(private)
+            for descriptor in self._cancel:
+                os.close(descriptor)
         for job in self.jobs:
             if (job.scenario, job.trial) not in self._results:
                 self._take(_not_begun(job, cancelled=self.cancelled))
         return tuple(self._results[job.scenario, job.trial] for job in self.jobs)
 
+    def _serve(self, interrupts: int, selector: selectors.BaseSelector) -> None:
+        for _ in range(min(self.at_once, len(self.jobs))):
+            self._start_worker(selector)
+        while self._workers:
+            moments = [worker.due for worker in self._workers.values() if worker.due is not None]
+            if self._kill_at is not None:
+                moments.append(self._kill_at)
+            timeout = max(0.0, min(moments) - time.monotonic()) if moments else None
+            for key, _ in selector.select(timeout):
+                if key.fd == interrupts:
+                    self._interrupt(len(os.read(interrupts, 64)))
+                else:
+                    self._hear(key.fd, selector)
+            self._end_overdue(time.monotonic())
+
     def _start_worker(self, selector: selectors.BaseSelector) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "harness.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Ctrl-C on the terminal must reach this process alone.
-            start_new_session=True,
-        )
-        worker = _Worker(process)
+        worker = start_worker(self._cancel[0])
         self._workers[worker.output] = worker
         selector.register(worker.output, selectors.EVENT_READ)
         worker.send(encode(self.start))
@@ -133,18 +128,27 @@ class Runner:
     def _interrupt(self, times: int) -> None:
         if self.cancelled or times > 1:
             self._kill_workers()
+        if not self.cancelled:
+            os.write(self._cancel[1], b"x")
         self.cancelled = True
         self._waiting.clear()
         self._kill_at = time.monotonic() + CANCEL_TIME
         for worker in self._workers.values():
-            worker.process.terminate()
             if worker.job is None:
-                self._dismiss(worker)
+                worker.dismiss()
 
     def _kill_workers(self) -> None:
         for worker in self._workers.values():
-            worker.process.kill()
+            worker.kill()
         self._kill_at = None
+
+    def _end_overdue(self, now: float) -> None:
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill_workers()
+        for worker in self._workers.values():
+            if worker.due is not None and now >= worker.due:
+                worker.overdue = True
+                worker.kill()
 
     def _hear(self, output: int, selector: selectors.BaseSelector) -> None:
         worker = self._workers[output]
@@ -153,54 +157,90 @@ class Runner:
             self._bury(worker, selector)
             return
         for line in lines:
-            message: JSON = json.loads(line)
-            match message:
+            if worker.distrust:
+                return
+            match _read(line):
                 case {"ready": True}:
                     worker.ready = True
                 case {"ready": False, "problem": str(problem)}:
                     self._refuse(problem)
+                case TrialResult() as result if worker.has(result):
+                    self._take(self._checked(worker, result))
+                    self._clear(worker.finish())
+                case TrialResult():
+                    worker.distrust = "a result came from it that nobody had asked for"
                 case _:
-                    self._take(RESULT.validate_python(message))
-            worker.job = None
-            self._employ(worker)
+                    worker.distrust = "something came from it that is no result"
+            if worker.distrust:
+                worker.kill()
+            else:
+                self._employ(worker)
 
-    def _employ(self, worker: _Worker) -> None:
-        if self._waiting:
-            worker.job = self._waiting.popleft()
-            worker.began = time.monotonic()
-            worker.send(encode(worker.job))
-        else:
-            self._dismiss(worker)
-
-    def _dismiss(self, worker: _Worker) -> None:
-        assert worker.process.stdin is not None
-        try:
-            worker.process.stdin.close()
-        except BrokenPipeError:
+    def _employ(self, worker: Worker) -> None:
+        if not self._waiting:
+            worker.dismiss()
             return
+        private = tempfile.mkdtemp(prefix=PRIVATE)
+        self._private.add(private)
+        job = replace(self._waiting.popleft(), private=private)
+        worker.give(job, job.seconds + self.backstop)
+
+    def _clear(self, private: str | None) -> None:
+        if private is not None:
+            self._private.discard(private)
+            if not self.start.keep:
+                shutil.rmtree(private, ignore_errors=True)
 
     def _refuse(self, problem: str) -> None:
         while self._waiting:
             self._take(failed(self._waiting.popleft(), problem))
 
-    def _bury(self, worker: _Worker, selector: selectors.BaseSelector) -> None:
+    def _bury(self, worker: Worker, selector: selectors.BaseSelector) -> None:
         selector.unregister(worker.output)
         del self._workers[worker.output]
-        self._dismiss(worker)
-        code = worker.process.wait()
-        assert worker.process.stdout is not None
-        worker.process.stdout.close()
+        code = worker.bury()
         if worker.job is not None:
-            seconds = time.monotonic() - worker.began
-            if self.cancelled:
-                verdict = Verdict("error", "cancelled", "the run was cancelled, and its worker had to be ended")
-                self._take(TrialResult(worker.job.scenario, worker.job.trial, verdict, seconds, worker.job.kind))
-            else:
-                self._take(failed(worker.job, f"the worker ended with code {code} during the trial", seconds))
+            self._take(self._lost(worker, worker.job, code))
+        elif worker.last is not None and not self.cancelled and (worker.distrust or code < 0):
+            # Its last result may be somebody else's.
+            key = worker.last.scenario, worker.last.trial
+            self._results[key] = self._lost(worker, worker.last, code)
         # What a worker that was killed leaves becomes ours, since we are a subreaper too.
         end_descendants(os.getpid(), spare=(*self._spare, *self._living()))
+        self._clear(None if worker.job is None else worker.job.private)
         if self._waiting and worker.ready:
             self._start_worker(selector)
+
+    def _lost(self, worker: Worker, job: Job, code: int) -> TrialResult:
+        """The result of a trial whose worker is gone."""
+        seconds = time.monotonic() - worker.began
+        if self.cancelled and not worker.distrust:
+            verdict = Verdict("error", "cancelled", "the run was cancelled, and its worker had to be ended")
+            return TrialResult(job.scenario, job.trial, verdict, seconds, job.kind)
+        if worker.overdue:
+            reason = f"its worker did not answer and was ended {self.backstop:.0f} s after limits.seconds"
+            return _broken(job, reason, seconds, "agent_timeout")
+        if worker.distrust:
+            return _broken(job, f"its worker was ended, since {worker.distrust}", seconds)
+        return _broken(job, f"the worker ended with code {code} during the trial", seconds)
+
+    def _checked(self, worker: Worker, result: TrialResult) -> TrialResult:
+        """The result, or one that says why it is not believed."""
+        assert worker.job is not None
+        if result.verdict.status == "cancelled" and not self.cancelled:
+            return _broken(worker.job, "the trial was told to stop, and nobody had cancelled the run", result.seconds)
+        if result.verdict.result in ("pass", "not_run") and not self._stands_in_folder(result):
+            return _broken(worker.job, "verdict.json is not as its worker says it", result.seconds)
+        return result
+
+    def _stands_in_folder(self, result: TrialResult) -> bool:
+        folder = TrialFolder(Path(self.start.run_folder) / result.scenario / str(result.trial))
+        wanted = verdict_text(self.start.run_id, result).encode("utf-8", "surrogateescape")
+        try:
+            with open_plain(folder.verdict) as file:
+                return file.read(len(wanted) + 1) == wanted
+        except OSError:
+            return False
 
     def _living(self) -> Iterator[Process]:
         for worker in self._workers.values():
@@ -210,6 +250,22 @@ class Runner:
     def _take(self, result: TrialResult) -> None:
         self._results[result.scenario, result.trial] = result
         self.on_result(result)
+
+
+def _read(line: bytes) -> "JSON | TrialResult":
+    """What a line of a worker says, None where it says nothing that is known."""
+    try:
+        message: JSON = json.loads(line)
+        return message if isinstance(message, dict) and "ready" in message else RESULT.validate_python(message)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _broken(job: Job, reason: str, seconds: float, status: Status = "agent_crash") -> TrialResult:
+    """The result of a trial that cannot be believed or has none: an agent's own doing, where it is a program."""
+    if job.kind != "real":
+        return failed(job, reason, seconds)
+    return TrialResult(job.scenario, job.trial, tampered(status, [reason]), seconds, job.kind)
 
 
 def _not_begun(job: Job, *, cancelled: bool) -> TrialResult:

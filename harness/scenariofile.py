@@ -28,6 +28,26 @@ Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
 Trust: TypeAlias = Literal["trusted", "internal", "third_party", "untrusted"]
 OpenMap: TypeAlias = dict[str, JsonValue]
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
+LONGEST_TRIAL = 7 * 24 * 3600
+"""Seconds; past some weeks the system cannot wait."""
+
+
+def without_nul(text: str) -> str:
+    """The text, which a system call takes. Raises ValueError for one with U+0000 in it."""
+    if "\0" in text:
+        raise ValueError("U+0000 may not stand in a command or a variable")
+    return text
+
+
+def _variable_name(text: str) -> str:
+    if not text or "=" in text:
+        raise ValueError(f"{text!r} is no name of a variable: it may be neither empty nor have a '='")
+    return without_nul(text)
+
+
+Word: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(without_nul)]
+VariableName: TypeAlias = Annotated[str, AfterValidator(_variable_name)]
+VariableValue: TypeAlias = Annotated[str, AfterValidator(without_nul)]
 
 
 def _begins(*beginnings: str) -> AfterValidator:
@@ -46,8 +66,8 @@ class ServerEntry(Entry):
 
     fixture: Name | None = None
     seed: Name | None = None
-    command: Annotated[list[Name], Field(min_length=1)] | None = None
-    env: dict[str, str] | None = None
+    command: Annotated[list[Word], Field(min_length=1)] | None = None
+    env: dict[VariableName, VariableValue] | None = None
     url: Annotated[str, _begins("http://", "https://")] | None = None
     trust: Trust = "third_party"
 
@@ -55,7 +75,7 @@ class ServerEntry(Entry):
 class LimitsEntry(Entry):
     """`limits`: where a trial is ended. Tokens and cost count only where they are observed."""
 
-    seconds: float = Field(default=60, gt=0, allow_inf_nan=False)
+    seconds: float = Field(default=60, gt=0, le=LONGEST_TRIAL, allow_inf_nan=False)
     tool_calls: int | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)
     cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -65,7 +85,7 @@ class AgentEntry(Entry):
     """`agent`: exactly one of scripted and command."""
 
     scripted: Name | None = None
-    command: Annotated[list[Name], Field(min_length=1)] | None = None
+    command: Annotated[list[Word], Field(min_length=1)] | None = None
 
 
 class PolicyFileEntry(Entry):

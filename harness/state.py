@@ -6,15 +6,24 @@ Refuses to know what should stand in it, and who wrote it.
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from harness.cells import Value, decode_text, row_text, to_cell
-from harness.evidence import Dump, JournalRow, Row, ServerState
+from harness.evidence import Dump, JournalCall, JournalRow, Row, ServerState
 from harness.query import key_columns, quote, rowid_name, table_keys
+from proxy.plainfile import open_plain
 from proxy.spans import JSON
 
+_CHANGES = """
+select changes.connection, changes.request_id, table_name, row_id, op, before, after, calls.rowid, tool, arguments
+from changes left join calls
+on calls.rowid = call and calls.connection is changes.connection and calls.request_id is changes.request_id
+order by changes.rowid
+"""
 _ORDER = {"table": 0, "index": 1, "view": 2, "trigger": 3}
 
 
@@ -43,12 +52,21 @@ def read_dump(path: Path) -> Dump:
 def read_journal(path: Path) -> tuple[JournalRow, ...]:
     """The journal that a fixture kept beside its database, in the order of its rows. Raises StateError.
 
-    `path` is FILE.journal.db; its table is `changes` of verdicts.md section 2.
+    `path` is FILE.journal.db; its tables are those of docs/servers.md.
     """
-    columns = "connection, request_id, table_name, row_id, op, before, after"
     with _reading(path) as database:
-        rows = database.execute(f"select {columns} from changes order by rowid").fetchall()  # noqa: S608 - our own text
+        rows = database.execute(_CHANGES).fetchall()
         return tuple(_journal_row(row, f"{path}: change {number}") for number, row in enumerate(rows, 1))
+
+
+def read_connections(path: Path) -> tuple[str | None, ...]:
+    """For each start of a fixture's server the wire connection that it was given, from its journal. Raises StateError.
+
+    None stands for a start without one.
+    """
+    with _reading(path) as database:
+        rows = database.execute("select connection from connections order by rowid").fetchall()
+        return tuple(said if isinstance(said, str) else None for (said,) in rows)
 
 
 def write_dump(path: Path, dump: Dump) -> None:
@@ -97,7 +115,7 @@ def load_journal(path: Path) -> tuple[JournalRow, ...]:
                 "before": dict() | None as before,
                 "after": dict() | None as after,
             }:
-                rows.append(JournalRow(connection, request_id, table, rowid, op, before, after))
+                rows.append(JournalRow(connection, request_id, table, rowid, op, before, after, _call_of(line)))
             case _:
                 raise StateError(f"{where}: not a change of a journal")
     return tuple(rows)
@@ -124,11 +142,20 @@ def load_state(folder: Path, server: str) -> ServerState:
 def _journal_line(row: JournalRow) -> str:
     head = {"connection": row.connection, "request_id": row.request_id, "table": row.table, "rowid": row.rowid}
     before, after = ("null" if side is None else row_text(side) for side in (row.before, row.after))
-    return f'{json.dumps(head | {"op": row.op})[:-1]}, "before": {before}, "after": {after}}}'
+    call = json.dumps(None if row.call is None else asdict(row.call))
+    return f'{json.dumps(head | {"op": row.op})[:-1]}, "before": {before}, "after": {after}, "call": {call}}}'
+
+
+def _call_of(value: JSON) -> JournalCall | None:
+    match value:
+        case {"call": {"number": int() as number, "tool": str() as tool, "arguments": arguments}}:
+            return JournalCall(number, tool, arguments)
+        case _:
+            return None
 
 
 def _journal_row(row: tuple[Value, ...], where: str) -> JournalRow:
-    connection, request_id, table, rowid, op, before, after = row
+    connection, request_id, table, rowid, op, before, after, number, tool, given = row
     if not isinstance(table, str) or not isinstance(rowid, int) or not isinstance(op, str):
         raise StateError(f"{where} names no table, row and operation")
     return JournalRow(
@@ -139,7 +166,14 @@ def _journal_row(row: tuple[Value, ...], where: str) -> JournalRow:
         op,
         _object(before, where),
         _object(after, where),
+        _journal_call(number, tool, _object(given, where)),
     )
+
+
+def _journal_call(number: Value, tool: Value, arguments: Row | None) -> JournalCall | None:
+    if not isinstance(number, int) or not isinstance(tool, str) or arguments is None:
+        return None
+    return JournalCall(number, tool, dict(arguments))
 
 
 def _object(text: Value, where: str) -> Row | None:
@@ -156,6 +190,10 @@ def _object(text: Value, where: str) -> Row | None:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    for part in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
+        # SQLite waits for a writer of a named pipe, and for the end of a device.
+        if os.path.lexists(part) and not stat.S_ISREG(part.lstat().st_mode):
+            raise StateError(f"{part}: is no regular file; something other than the server put it there")
     # A read-only connection still sees the write-ahead log; `immutable` would not.
     try:
         with closing(
@@ -197,7 +235,8 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 def _read(path: Path) -> Iterator[tuple[str, JSON]]:
     """Each line's place and its value."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_plain(path) as file:
+            text = file.read().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: {error}") from error
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):

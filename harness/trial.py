@@ -10,22 +10,25 @@ Refuses to know other trials, and how a result is shown. A trial ends in exactly
 - cancelled: somebody stopped the run.
 """
 
+import errno
 import os
 import shutil
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
+from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
-from harness.judge import judge
+from harness.judge import judge, tampered
 from harness.redacted import hidden_result, recorded_assertions
-from harness.results import TrialResult
-from harness.runfolder import TrialFolder, as_text, make_trial_folder, write_new
+from harness.results import VALID, TrialResult
+from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new
 from harness.scenario import Scenario
 from harness.selection import kind_of
 from harness.state import StateError
@@ -41,14 +44,23 @@ from harness.targets.streams import Streams
 from harness.verdict import Verdict
 from proxy.otlp import Exporter
 from proxy.spanfile import SpanFile
+from proxy.spans import SpanError
 
 RUN_SPANS = "run.jsonl"
 """The span file that the harness writes itself."""
 
 
+PRIVATE = "wiretrap-"
+"""How the name of a trial's private temporary folder begins."""
+_OUR_OWN = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of a machine that lacks something."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
     """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop.
+
+    `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
     """
@@ -63,17 +75,23 @@ class TrialPlan:
     cancel: int | None = None
     otlp: str | None = None
     exporter: Exporter | None = None
+    private: Path | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
     """Run one trial and write its folder. Every process of it has ended when this returns; it raises only OSError."""
     began = time.monotonic()
-    folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
-    private = Path(tempfile.mkdtemp(prefix="wiretrap-"))
+    try:
+        folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
+    except FileExistsError:
+        # The agent of another trial may have been there first.
+        make_way(plan.run_folder / plan.scenario.id / str(plan.trial))
+        folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
+    private = Path(tempfile.mkdtemp(prefix=PRIVATE)) if plan.private is None else plan.private
     try:
         verdict, gaps = _run(plan, folder, private)
     finally:
-        if not plan.keep:
+        if not plan.keep and plan.private is None:
             shutil.rmtree(private, ignore_errors=True)
     result = TrialResult(
         scenario=plan.scenario.id,
@@ -86,8 +104,22 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         kept=str(private) if plan.keep else None,
     )
     result = hidden_result(plan.hiding, result)
-    write_new(folder.verdict, as_text({"schema_version": 1, "run_id": plan.run_id, **result.as_json()}))
+    try:
+        write_new(folder.verdict, verdict_text(plan.run_id, result))
+    except OSError as error:
+        if not _is_damage(plan, error):
+            raise
+        said = tampered(verdict.status, [_damage(error)], result.verdict.findings)
+        result = hidden_result(plan.hiding, replace(result, verdict=said))
+        with suppress(OSError):
+            make_way(folder.verdict)
+            write_new(folder.verdict, verdict_text(plan.run_id, result))
     return result
+
+
+def verdict_text(run_id: str, result: TrialResult) -> str:
+    """What stands in verdict.json."""
+    return as_text({"schema_version": 1, "run_id": run_id, **result.as_json()})
 
 
 def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, tuple[str, ...]]:
@@ -159,16 +191,55 @@ def _judge(
     folder: TrialFolder,
     ending: Ending,
 ) -> tuple[Verdict, tuple[str, ...]]:
+    gathered = None
+    damage = list(ending.damage)
     try:
-        completed = ending.status == "completed"
-        gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, completed=completed)
+        gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
+    except Exception as error:
+        if ending.status not in VALID or not _is_damage(plan, error):
+            return _unreadable(plan, ending, error), ()
+        damage.append(_damage(error))
+    if gathered is None:
+        return _with_reason(tampered(ending.status, damage), ending), ending.doubts
+    try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         verdict = judge(assertions, gathered.evidence, ending.status)
-    except StateError as error:
-        reason = f"{ending.reason}; then {error}" if ending.reason else str(error)
-        return Verdict("error", "infra_error", reason), ()
     except Exception as error:  # as above
-        sys.stderr.write(traceback_text(plan.hiding, error))
-        reason = f"the evidence cannot be read: {type(error).__name__}: {error}"
-        return Verdict("error", "harness_error", f"{ending.reason}; then {reason}" if ending.reason else reason), ()
+        return _unreadable(plan, ending, error), gathered.gaps
+    if damage and ending.status in VALID:
+        return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps
     return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps
+
+
+def _with_reason(verdict: Verdict, ending: Ending) -> Verdict:
+    return replace(verdict, reason=f"{ending.reason}; {verdict.reason}") if ending.reason else verdict
+
+
+def _unreadable(plan: TrialPlan, ending: Ending, error: Exception) -> Verdict:
+    """The verdict where something of the evidence is broken that no agent broke."""
+    before = f"{ending.reason}; then " if ending.reason else ""
+    if isinstance(error, StateError):
+        return Verdict("error", "infra_error", f"{before}{error}")
+    sys.stderr.write(traceback_text(plan.hiding, error))
+    reason = f"the evidence cannot be read: {type(error).__name__}: {error}"
+    return Verdict("error", "harness_error", f"{before}{reason}")
+
+
+def _is_damage(plan: TrialPlan, error: Exception) -> bool:
+    """Whether evidence that cannot be read or written counts as damaged by the agent: not where our disk is full.
+
+    A program of somebody's ran with our rights on our files; steps of a file touch none. Else an agent could turn its
+    failing trial into an error of ours, which no rate counts.
+    """
+    return kind_of(plan.agent) == "real" and not (isinstance(error, OSError) and error.errno in _OUR_OWN)
+
+
+def _damage(error: Exception) -> str:
+    match error:
+        case StateError() | SpanError() | ConvertError():
+            return str(error)
+        case OSError():
+            name = error.filename if isinstance(error.filename, str) else ""
+            return f"{Path(name).name}: {error.strerror or error}"
+        case _:
+            return f"{type(error).__name__}: {error}"

@@ -1,7 +1,8 @@
 """A process that runs one trial at a time. All that it finds below itself belongs to its trial, and is ended with it.
 
 Refuses to know how trials are handed out, and how results are shown. Speaks JSON lines on its standard streams: first a
-Start, then a Job each; it answers with `{"ready": true}` and with one result each.
+Start, then a Job each; it answers with `{"ready": true}` and with one result each. Its one argument is a descriptor
+that is readable once the trial is to stop, also because the runner has ended.
 """
 
 import json
@@ -18,7 +19,7 @@ from types import FrameType
 from pydantic import TypeAdapter
 
 from harness.hiding import Hiding, hidden_streams, hide_last_words, traceback_text
-from harness.processes import become_subreaper, end_descendants, end_with_parent
+from harness.processes import become_subreaper, end_descendants, keep_private
 from harness.redacted import hidden_result
 from harness.results import Kind, TrialResult
 from harness.runsecrets import hiding_for
@@ -50,11 +51,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One trial of one scenario."""
+    """One trial of one scenario. `seconds` are its limit; `private` is the temporary folder that it gets."""
 
     scenario: str
     trial: int
     kind: Kind
+    seconds: float = 60
+    private: str | None = None
 
 
 START: TypeAdapter[Start] = TypeAdapter(Start)
@@ -89,18 +92,15 @@ def main() -> None:
 
 
 def _work(reply: Callable[[bytes], None]) -> None:
-    cancel_read, cancel_write = os.pipe()
-
-    def cancel(_signal: int, _frame: FrameType | None) -> None:
-        os.write(cancel_write, b"x")
-
-    signal.signal(signal.SIGTERM, cancel)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_private()
+    # A pipe that only the runner writes to: a signal could come from the agent.
+    cancel = int(sys.argv[1])
+    os.set_inheritable(cancel, False)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # Not SIG_IGN, which whatever we start would inherit.
+        signal.signal(number, _heed_not)
     become_subreaper()
     start = START.validate_python(json.loads(sys.stdin.buffer.readline()))
-    end_with_parent(signal.SIGTERM)
-    if os.getppid() != start.parent:
-        return
     hide_last_words(hiding_for((), os.environ, start.redact_key))
     scenarios = load_selection(start.selection)
     changed = [path for path, digest in scenarios.digests().items() if start.digests.get(path) != digest]
@@ -115,11 +115,15 @@ def _work(reply: Callable[[bytes], None]) -> None:
     if exporter is not None:
         exporter.start()
     with hidden_streams(hiding):
-        _try_jobs(start, scenarios, hiding, cancel_read, reply, exporter)
+        _try_jobs(start, scenarios, hiding, cancel, reply, exporter)
         if exporter is not None:
             exporter.finish()
             exporter.wait(exporter.seconds_left(time.monotonic()))
             say(exporter.shortfall(start.run_folder))
+
+
+def _heed_not(_signal: int, _frame: FrameType | None) -> None:
+    """What a signal does that is none of ours."""
 
 
 def _try_jobs(
@@ -143,6 +147,7 @@ def _try_jobs(
             cancel=cancel,
             otlp=start.otlp,
             exporter=exporter,
+            private=None if job.private is None else Path(job.private),
         )
         try:
             result = run_trial(plan)

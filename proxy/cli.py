@@ -100,6 +100,16 @@ def _redactor(context: Context, path: str | None, connection: str) -> "Redactor 
     return redactor if redactor.active else None
 
 
+def _digests(context: Context, path: str | None, command: tuple[str, ...], policy: Policy | None) -> tuple[str, str]:
+    """Those of the command and of the policy, for the harness that gave the key; "" each where none was given."""
+    if not context.redact_key:
+        return "", ""
+    from proxy.digests import command_digest, policy_digest  # noqa: PLC0415  (only a run compares them)
+
+    key = _key(context, path)
+    return command_digest(key, command), policy_digest(key, policy)
+
+
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     """Where spans go when nobody said: $XDG_STATE_HOME/wiretrap/spans/<run id>."""
     home = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -224,6 +234,7 @@ def stdio(
         run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
         folder = spans or context.spans or spans_folder(run_id, os.environ)
         parent = parse_traceparent(context.traceparent) or ("", "")
+        made_of = _digests(context, context_file, command, policy)
         identity = Identity(
             server_id=server,
             trust=trust,
@@ -235,6 +246,8 @@ def stdio(
             agent_id=context.agent_id,
             trace_id=parent[0],
             parent_id=parent[1],
+            command_sha256=made_of[0],
+            policy_sha256=made_of[1],
         )
         file = SpanFile.create(folder, server)
         if not quiet:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from proxy.spans import JSON
+from proxy.visible import visible
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """The way to a value inside a document: keys and places in lists, from the top."""
@@ -15,7 +16,10 @@ Path: TypeAlias = "tuple[str | int, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. `line` counts from 1, None where no line is known; `field` is "" for the whole file."""
+    """One thing that is wrong. `line` counts from 1, None where no line is known; `field` is "" for the whole file.
+
+    As text it is one line; what a terminal would obey in a name or a message shows as an escape.
+    """
 
     file: str
     line: int | None
@@ -24,7 +28,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+        return visible(f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}")
 
 
 class ProblemError(ValueError):

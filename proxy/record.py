@@ -26,7 +26,8 @@ class Stamp(NamedTuple):
 class Identity(NamedTuple):
     """Whose connection this is. Empty text, or trial None, is not recorded.
 
-    `trace_id` and `parent_id` are the run's context (32 and 16 hex digits), "" when there is none.
+    `trace_id` and `parent_id` are the run's context (32 and 16 hex digits), "" when there is none. `command_sha256` and
+    `policy_sha256` are those of `proxy.digests`.
     """
 
     server_id: str
@@ -39,6 +40,8 @@ class Identity(NamedTuple):
     agent_id: str = ""
     trace_id: str = ""
     parent_id: str = ""
+    command_sha256: str = ""
+    policy_sha256: str = ""
 
 
 class Place(NamedTuple):
@@ -182,7 +185,8 @@ class Recorder:
     def opened(self, now: Stamp) -> str:
         """The line that says that the connection was made."""
         place = Place(self.trace_id, self.new_id(16), self.connection_span)
-        attributes = self.fact("connection_opened", now, "", {})
+        made_of = ((v.COMMAND_SHA256, self.identity.command_sha256), (v.POLICY_SHA256, self.identity.policy_sha256))
+        attributes = self.fact("connection_opened", now, "", {key: text for key, text in made_of if text})
         return self.line(place, "connection.opened", INTERNAL, (now.wall, now.wall), attributes)
 
     def closed(self, start: Stamp, now: Stamp, attributes: Mapping[str, Attribute]) -> str:

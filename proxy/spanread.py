@@ -7,8 +7,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, nan
-from typing import cast
+from typing import BinaryIO, cast
 
+from proxy.plainfile import lines_of, open_plain, read_at_most
 from proxy.spans import JSON, Attribute, Span, SpanError
 from proxy.vocabulary import SCOPE
 
@@ -27,6 +28,10 @@ STATUSES = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
 DOUBLES = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
 """How the JSON mapping of protocol buffers writes what a JSON number cannot be."""
 HEX = frozenset("0123456789abcdef")
+LONGEST_LINE = 256 * 1024 * 1024
+"""Bytes of a line that is read: the longest frame that is recorded, as JSON of JSON, stays below it."""
+LARGEST_DOCUMENT = 1024 * 1024 * 1024
+"""Bytes of a document that is no span a line, which is read as a whole."""
 
 
 def files_of(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -49,25 +54,28 @@ def read_spans(paths: Iterable[str | os.PathLike[str]], on_note: Note) -> Iterat
     """The spans of the files, in the files' order, one line in memory at a time.
 
     A last line that was torn by a kill is skipped and told to `on_note`. Raises SpanError with file and line for a
-    broken line anywhere else, and for a file that cannot be read.
+    broken line anywhere else, and for a file that cannot be read; in a folder that is any that is no regular file.
     """
-    for path in files_of(paths):
+    given = [os.fspath(path) for path in paths]
+    named = frozenset(given)
+    for path in files_of(given):
         try:
-            with open(path, "rb") as stream:
+            # What lies in a folder somebody else may have put there; a file that a person names may be any.
+            with open(path, "rb") if path in named else open_plain(path) as stream:
                 yield from _spans_of_stream(path, stream, on_note)
         except OSError as error:
             raise SpanError(f"{path}: {error.strerror or error}") from error
 
 
-def _spans_of_stream(path: str, stream: Iterable[bytes], on_note: Note) -> Iterator[Span]:
-    lines = iter(stream)
+def _spans_of_stream(path: str, stream: BinaryIO, on_note: Note) -> Iterator[Span]:
+    lines = lines_of(stream, LONGEST_LINE)
     for number, line in enumerate(lines, 1):
         if line.isspace():
             continue
         document = _load(line)
         if document is None and number == 1:
             # A document that is printed over many lines is no JSON by its first line alone.
-            rest = b"".join(lines)
+            rest = read_at_most(stream, LARGEST_DOCUMENT)
             whole = _load(line + rest)
             if whole is not None:
                 yield from spans_of(whole, path)
@@ -92,7 +100,7 @@ class Tail:
     def read(self) -> list[Span]:
         """The new spans. `rest` holds what has no newline yet. Raises SpanError as `read_spans` does."""
         try:
-            with open(self.path, "rb") as stream:
+            with open_plain(self.path, follow=True) as stream:
                 stream.seek(self._offset)
                 data = stream.read()
         except OSError as error:

@@ -75,6 +75,11 @@ RESULT = "wiretrap.result"
 """The text of a result that is not a tool's, or of the error object, whichever answered."""
 REQUEST = "wiretrap.request"
 
+# The start of a connection that belongs to a run: what it was made of, keyed with the run's key.
+COMMAND_SHA256 = "wiretrap.command.sha256"
+POLICY_SHA256 = "wiretrap.policy.sha256"
+"""Absent without a policy."""
+
 # The end of a connection.
 CLOSE_REASON = "wiretrap.close.reason"
 SPANS_RECORDED = "wiretrap.spans.recorded"

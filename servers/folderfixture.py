@@ -15,6 +15,7 @@ from pathlib import Path
 from servers.database import journal_path, make_journal, open_journal, transaction
 from servers.fixture import Json, Row, Tool, ToolError
 from servers.folder import Folder, FolderError
+from servers.journal import note_call, note_connection, request_text
 from servers.manifest import TABLE, read_row, row_number
 from servers.manifest import Row as FileRow
 from servers.seed import Seed, SeedError, parse_seed
@@ -112,6 +113,7 @@ class FolderPlace:
         self._tools = {tool.name: tool for tool in fixture.tools}
         try:
             self._journal = open_journal(path)
+            note_connection(self._journal, connection_id)
         except (OSError, sqlite3.Error) as error:
             self.folder.close()
             raise FolderError(f"{path}: its journal cannot be opened: {error}") from error
@@ -138,26 +140,30 @@ class FolderPlace:
         content: dict[str, Json] = {}
         # Held from the start, so that another server of the folder changes nothing between the two rows.
         with transaction(self._journal, writes=True):
+            number = note_call(self._journal, self._connection_id, request_id, name, given)
             before = read_row(self.folder, path)
             try:
                 content = tool.run(self.folder, arguments)
             except ToolError as error:
                 failure = error
-            self._note(request_id, path, before, read_row(self.folder, path))
+            self._note(number, request_id, path, before, read_row(self.folder, path))
         if failure is not None:
             raise failure
         return content
 
-    def _note(self, request_id: int | str, path: str, before: FileRow | None, after: FileRow | None) -> None:
+    def _note(
+        self, call: int | None, request_id: int | str, path: str, before: FileRow | None, after: FileRow | None
+    ) -> None:
         if before == after:
             return
         op = "insert" if before is None else "delete" if after is None else "update"
         row = (
             self._connection_id,
-            json.dumps(request_id, ensure_ascii=False),
+            request_text(request_id),
             TABLE,
             row_number(path),
             op,
             *(None if side is None else json.dumps(side, ensure_ascii=False) for side in (before, after)),
+            call,
         )
-        self._journal.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self._journal.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

@@ -38,7 +38,10 @@ class DatabasePlace:
         """Run a tool for a JSON-RPC request in one transaction. Raises KeyError (no tool), ToolError, sqlite3.Error."""
         tool = self._tools[name]
         arguments = tool.check(given)
-        with self._journal.call(request_id), transaction(self._connection, writes=tool.effect != "read"):
+        if tool.effect == "read":
+            with transaction(self._connection, writes=False):
+                return tool.run(self._connection, arguments)
+        with transaction(self._connection, writes=True), self._journal.call(request_id, name, given):
             return tool.run(self._connection, arguments)
 
 

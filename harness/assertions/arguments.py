@@ -29,6 +29,17 @@ def is_subset(wanted: JSON, found: JSON) -> bool:
             return is_scalar_equal(wanted, found)
 
 
+def is_same_value(left: JSON, right: JSON) -> bool:
+    """Whether two values are one: the same keys and items at every depth, scalars as `is_scalar_equal` has them."""
+    match left, right:
+        case dict(), dict():
+            return left.keys() == right.keys() and all(is_same_value(left[key], right[key]) for key in left)
+        case list(), list():
+            return len(left) == len(right) and all(is_same_value(*pair) for pair in zip(left, right, strict=True))
+        case _:
+            return is_scalar_equal(left, right)
+
+
 def is_scalar_equal(left: JSON, right: JSON) -> bool:
     """Typed equality of two JSON values that are not containers; numbers by value, booleans apart."""
     match left, right:

@@ -32,6 +32,21 @@ PLANNED = frozenset(
 """Types that verdicts.md section 4 names and that no class judges yet."""
 
 
+FORBIDS = frozenset(
+    {
+        "max_tool_calls",
+        "memory_isolation",
+        "no_canary_flow",
+        "no_external_recipient",
+        "no_repeated_reads",
+        "no_secret_disclosure",
+        "no_void_writes",
+        "tool_definitions_stable",
+    }
+)
+"""Those of them that hold when nothing happens."""
+
+
 class NotBuilt(AssertionSpec):
     """An assertion of a type that no class judges. `type` may be any text; its other fields are open."""
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from harness.report.visible import visible
 from harness.tracesource import TraceSourceError, span_paths
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.otlp import batches
 from proxy.spanread import read_spans
 from proxy.spans import Span, SpanError
+from proxy.visible import visible
 from proxy.vocabulary import SCOPE
 
 PATIENCE = 3

@@ -25,13 +25,14 @@ from harness.report.junit import as_junit
 from harness.report.progress import Progress
 from harness.report.table import Style, as_table
 from harness.results import RunResult, ScenarioResult, TrialResult
-from harness.runfolder import RunFolderError, as_text, make_run_folder, replace
+from harness.runfolder import RunFolderError, as_text, make_run_folder, make_way, replace
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.worker import Job, Start
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
+from proxy.visible import visible
 
 
 def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -> Selection:
@@ -69,7 +70,7 @@ def run_selected(
     keep: bool,
     otlp: str | None = None,
 ) -> tuple[RunResult, Path]:
-    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
+    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
     began = time.monotonic()
     key = secrets.token_hex(32)
     hiding = hiding_for(selected.by_id.values(), os.environ, key)
@@ -81,7 +82,7 @@ def run_selected(
     facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted, programs)
     replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
     work = [
-        Job(scenario.id, trial, kind_of(selected.agents[scenario.id]))
+        Job(scenario.id, trial, kind_of(selected.agents[scenario.id]), scenario.limits.seconds)
         for scenario in selected.by_id.values()
         for trial in range(1, (trials or scenario.trials) + 1)
     ]
@@ -106,10 +107,32 @@ def run_selected(
     run = RunResult(
         facts.run_id, _by_scenario(selected, results, hiding), time.monotonic() - began, cancelled=runner.cancelled
     )
-    replace(folder / "report.json", as_text(run.as_json()))
-    replace(folder / "junit.xml", as_junit(run))
-    replace(folder / "manifest.json", as_text(manifest(facts, results, datetime.now(UTC))))
+    written = {
+        "report.json": as_text(run.as_json()),
+        "junit.xml": as_junit(run),
+        "manifest.json": as_text(manifest(facts, results, datetime.now(UTC))),
+    }
+    taken = []
+    for name, text in written.items():
+        try:
+            if (folder / name).is_dir():
+                # An agent was here first.
+                make_way(folder / name)
+                taken.append(name)
+            replace(folder / name, text)
+        except OSError as error:
+            raise ReportError(f"{folder / name} cannot be written: {error.strerror or error}", run) from error
+    if taken:
+        raise ReportError(f"while agents ran somebody took the place of {', '.join(taken)}; it was moved aside", run)
     return run, folder
+
+
+class ReportError(ValueError):
+    """A report that could not be written in its place; `run` is what it says, or would have said."""
+
+    def __init__(self, message: str, run: RunResult) -> None:
+        super().__init__(message)
+        self.run = run
 
 
 def _warn(hiding: Hiding, missing: Sequence[str]) -> None:
@@ -189,13 +212,20 @@ def command(
             click.echo(hiding.text(str(problem)), err=True)
         raise SystemExit(2) from error
     except RunFolderError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(visible(str(error))) from error
+    except ReportError as error:
+        click.echo(visible(f"wiretrap: {error}"), err=True)
+        click.echo(as_table(error.run, terminal_style()), nl=False)
+        raise SystemExit(error.run.exit_code or 1) from error
+    except OSError as error:
+        click.echo(visible(f"wiretrap: the run could not be finished: {error}"), err=True)
+        raise SystemExit(1) from error
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
     table = as_table(run, terminal_style(), last_words(run, folder))
     click.echo(table, nl=False)
-    click.echo(f"Run folder: {folder}")
+    click.echo(visible(f"Run folder: {folder}"))
     if "(seq " in table:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     raise SystemExit(run.exit_code)

@@ -16,7 +16,6 @@ from harness.facts import ConvertError
 from harness.following import Follower
 from harness.gathering import Choice
 from harness.report.calltable import LEAST, aligned, as_lines, row
-from harness.report.visible import visible
 from harness.trace import ToolCall, Trace
 from harness.tracefile import call_to_json, load_trace, trace_chunks
 from harness.traceread import TraceFileError
@@ -25,6 +24,7 @@ from harness.watching import Watch
 from proxy import vocabulary as v
 from proxy.spanread import Tail, read_spans
 from proxy.spans import Span, SpanError
+from proxy.visible import visible
 
 PAUSE = 0.1
 """Seconds between two looks at span files that may have grown."""

@@ -11,7 +11,9 @@ import click
 
 from harness.agentfile import AgentError, load_agent
 from harness.assertions.assertion import Assertion
-from harness.assertions.not_built import NotBuilt
+from harness.assertions.calls import ToolCalled, ToolNotCalled
+from harness.assertions.denied import NoDeniedToolCall
+from harness.assertions.not_built import FORBIDS, NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.runsecrets import hiding_for
@@ -20,6 +22,7 @@ from harness.seedfile import read_seed
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
+from proxy.visible import visible
 
 
 def check_file(path: Path, kind: Kind) -> Scenario | None:
@@ -42,7 +45,10 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
 def describe_scenario(scenario: Scenario) -> str:
     """What `validate` says of a scenario that holds: its id, and why it is not_run where an assertion is not judged."""
     unjudged = dict.fromkeys(why for assertion in scenario.assertions if (why := _unjudged(assertion, scenario)))
-    return f"scenario {scenario.id}" + (f" (not_run: {'; '.join(unjudged)})" if unjudged else "")
+    notes = [f"not_run: {'; '.join(unjudged)}"] if unjudged else []
+    if all(map(only_forbids, scenario.assertions)):
+        notes.append("nothing has to happen in it, so an agent that only connects is not told from one that works")
+    return f"scenario {scenario.id}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def _unjudged(assertion: Assertion, scenario: Scenario) -> str | None:
@@ -62,6 +68,19 @@ def _unjudged(assertion: Assertion, scenario: Scenario) -> str | None:
     if not unknown:
         return None
     return f"{assertion.type}: nothing is known of the state of {', '.join(unknown)}, since only that of fixtures is"
+
+
+def only_forbids(assertion: Assertion) -> bool:
+    """Whether an assertion holds when nothing happens at all; not of one whose type nobody knows."""
+    match assertion:
+        case NoDeniedToolCall() | ToolNotCalled() | StateUnchanged():
+            return True
+        case ToolCalled(min=least):
+            return least == 0
+        case NotBuilt():
+            return assertion.type in FORBIDS
+        case _:
+            return False
 
 
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,6 +104,9 @@ def command(paths: tuple[Path, ...]) -> None:
         for file in found:
             files.setdefault(file.resolve(), file)
     for file in files.values():
+        if not file.is_file():
+            problems[Problem(str(file), None, "", "is no regular file")] = None
+            continue
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
@@ -94,7 +116,7 @@ def command(paths: tuple[Path, ...]) -> None:
         said = kind if scenario is None else describe_scenario(scenario)
         if scenario is not None:
             scenarios.append(scenario)
-        click.echo(f"{file}: ok: {said}")
+        click.echo(visible(f"{file}: ok: {said}"))
         for note in scenario.notes if scenario is not None else ():
             click.echo(hiding.text(str(note)), err=True)
     problems.update(dict.fromkeys(repeated_ids(scenarios)))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from unicodedata import combining, east_asian_width
 
-from harness.report.visible import visible
 from harness.trace import ToolCall
+from proxy.visible import visible
 
 ARGUMENTS = 60
 """Columns of the arguments that a line shows."""

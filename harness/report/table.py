@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 
-from harness.report.visible import visible
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
 from harness.verdict import Finding, Result, Status, Verdict
+from proxy.visible import visible
 
 _COLOURS: dict[Result, str] = {"pass": "32", "fail": "31", "not_run": "33", "error": "35"}
 _WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}

@@ -11,7 +11,7 @@ import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.agentfile import PLACEHOLDERS
@@ -22,11 +22,12 @@ from harness.targets.counting import CallCounter
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
 from harness.targets.streams import Streams
+from proxy.plainfile import open_plain
 from proxy.spans import JSON
 
 PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 PACE = 0.05
-"""Seconds between two looks at the span files, for `limits.tool_calls`."""
+"""Seconds between two looks at the span files."""
 PATIENCE = 5.0
 """Seconds that a proxy gets to end by itself, and to record that: with the agent gone its input has ended."""
 LONGEST_VARIABLE = 100_000
@@ -109,11 +110,16 @@ def run_command(
         _end(spare, handed.context, 0.0 if ending.status == "cancelled" else PATIENCE)
         # Already reaped where the lines above had to end it.
         process.wait()
+    damage: tuple[str, ...] = ()
+    try:
         streams.publish()
-    conversation.say(_answer(streams.folder.output))
+        conversation.say(_answer(streams.folder.output))
+    except OSError as error:
+        damage = (f"what the agent said cannot be read: {streams.output.name}: {error.strerror or error}",)
     if ending.status in ("completed", "agent_crash") and most_calls is not None and counter.count() > most_calls:
-        return _over(most_calls)
-    return ending
+        ending = _over(most_calls)
+    counter.look()
+    return replace(ending, doubts=counter.doubts, damage=damage)
 
 
 def _watch(
@@ -121,7 +127,8 @@ def _watch(
 ) -> Ending:
     descriptor = os.pidfd_open(process.pid)
     try:
-        while descriptor not in deadline.wait({descriptor: select.POLLIN}, None if most_calls is None else PACE):
+        while descriptor not in deadline.wait({descriptor: select.POLLIN}, PACE):
+            counter.look()
             if most_calls is not None and counter.count() > most_calls:
                 return _over(most_calls)
     except TimeUpError:
@@ -157,5 +164,5 @@ def _end(spare: Sequence[Process], context: Path, patience: float) -> None:
 
 
 def _answer(output: Path) -> str:
-    with output.open("rb") as file:
+    with open_plain(output) as file:
         return file.read(ANSWER_CAP).decode(errors="surrogateescape")

@@ -85,6 +85,8 @@ def _open(
         agent_id=context.agent_id,
         trace_id=context.trace_id,
         parent_id=context.span_id,
+        command_sha256=upstream.command_sha256,
+        policy_sha256=upstream.policy_sha256,
     )
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
     file = SpanFile.create(spans, upstream.id)

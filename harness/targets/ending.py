@@ -10,10 +10,15 @@ from harness.verdict import Status
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`reason` is a sentence for a person, empty when the agent came to its own end."""
+    """`reason` is a sentence for a person, empty when the agent came to its own end.
+
+    `doubts` tell what happened to the record while the agent ran; `damage` which evidence cannot be read any more.
+    """
 
     status: Status
     reason: str = ""
+    doubts: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
 
 
 class LimitError(ValueError):

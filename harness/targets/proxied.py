@@ -14,6 +14,8 @@ from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
 from harness.targets.context import Context
 from harness.targets.fixtures import fixture_command, init_fixture
+from proxy.digests import command_digest, policy_digest
+from proxy.policy import load_policy
 from proxy.spans import JSON
 
 
@@ -26,7 +28,7 @@ class Upstream:
     """One server with our proxy in front of it.
 
     `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
-    `environment` are how an agent starts the proxy.
+    `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
     """
 
     id: str
@@ -35,6 +37,8 @@ class Upstream:
     database: Path | None
     command: tuple[str, ...]
     environment: Mapping[str, str]
+    command_sha256: str
+    policy_sha256: str
 
     def as_config(self) -> dict[str, JSON]:
         """The entry under `mcpServers`."""
@@ -62,14 +66,16 @@ def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp:
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
     upstreams = tuple(
-        _upstream(scenario, server_id, server, context, folder, otlp) for server_id, server in scenario.servers.items()
+        _upstream(scenario, server_id, context, bytes.fromhex(agent.redact_key), folder, otlp)
+        for server_id in scenario.servers
     )
     return Prepared(context, upstreams)
 
 
 def _upstream(
-    scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path, otlp: str | None
+    scenario: Scenario, server_id: str, context: Path, key: bytes, folder: Path, otlp: str | None
 ) -> Upstream:
+    server = scenario.servers[server_id]
     policy_map = scenario.policy_for(server_id)
     policy = None
     if policy_map is not None:
@@ -95,7 +101,9 @@ def _upstream(
     if otlp is not None:
         options += ["--otlp", otlp]
     command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
-    return Upstream(server_id, server, policy, database, command, environment)
+    said = None if policy is None else load_policy(str(policy))
+    made_of = command_digest(key, start), policy_digest(key, said)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

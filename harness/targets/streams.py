@@ -3,11 +3,13 @@
 Refuses to know who the agent is.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.hiding import Hiding
 from harness.runfolder import TrialFolder, replace
+from proxy.plainfile import open_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,14 @@ class Streams:
         return kept if self.hiding.redactor is None else self.private / kept.name
 
     def publish(self) -> None:
-        """Put what was written so far into the run folder, redacted as a whole. Nobody may write any more."""
+        """Put what was written so far into the run folder, redacted as a whole. Nobody may write any more.
+
+        Raises OSError, also for what is no regular file.
+        """
         for kept in (self.folder.output, self.folder.errors):
             written = self._place(kept)
-            if written != kept and written.is_file():
-                text = written.read_bytes().decode("utf-8", "surrogateescape")
+            if written != kept and os.path.lexists(written):
+                with open_plain(written) as file:
+                    text = file.read().decode("utf-8", "surrogateescape")
                 replace(kept, self.hiding.text(text))
                 written.unlink()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.evidence import Dump, Evidence, JournalRow, Row, ServerState
+from harness.evidence import Dump, Evidence, JournalCall, JournalRow, Row, ServerState
 from harness.trace import Coverage, Event, Outcome, ToolCall, Trace
 from proxy.spans import JSON
 
@@ -85,11 +85,19 @@ def dump(*rows: Row, schema: str = SCHEMA) -> Dump:
 
 
 def change(
-    before: Row | None, after: Row | None, request_id: str | None = "1", connection: str | None = "c1"
+    before: Row | None,
+    after: Row | None,
+    request_id: str | None = "1",
+    connection: str | None = "c1",
+    *,
+    tool: str = "update_ticket",
+    arguments: JSON = None,
+    number: int = 1,
 ) -> JournalRow:
-    """A journal row of the tickets table."""
+    """A journal row of the tickets table; by default of an execution of what `call` gives by default."""
     op = "insert" if before is None else "delete" if after is None else "update"
-    return JournalRow(connection, request_id, "tickets", _number(before or after or {}), op, before, after)
+    made = JournalCall(number, tool, {} if arguments is None else arguments)
+    return JournalRow(connection, request_id, "tickets", _number(before or after or {}), op, before, after, made)
 
 
 def _number(row: Row) -> int:

@@ -52,3 +52,35 @@ def test_the_module_is_the_command_where_there_is_no_console_script() -> None:
 
     assert said("--version") == (0, f"wiretrap {__version__}\n")
     assert said("no-such-command") == (2, "")
+
+
+@pytest.mark.parametrize("moment", ["import_module", "_play"])
+def test_ctrl_c_ends_a_command_with_130_and_no_traceback(
+    moment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"harness.cli.{moment}", interrupt)
+    assert told(["validate", "."], monkeypatch) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_ctrl_c_inside_a_command_ends_it_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.commands.run.load_selection", interrupt)
+    assert told(["run", "."], monkeypatch) == 130
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_a_wrong_option_is_told_with_its_usage_and_exits_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told(["validate", "--nonsense"], monkeypatch) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Usage: wiretrap validate")
+    assert "--nonsense" in said

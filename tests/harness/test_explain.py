@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -5,10 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.diff import diff
-from harness.evidence import Dump, JournalRow, Row, ServerState
+from harness.evidence import Dump, JournalCall, JournalRow, Row, ServerState
 from harness.explain import call_key, explain
 from harness.trace import Outcome, ToolCall
+from proxy.spans import JSON
 from tests.harness.made import call, change, dump, ticket
+
+MADE = JournalCall(1, "update_ticket", {})
 
 
 def problems(
@@ -118,14 +122,14 @@ def test_a_row_that_was_there_although_the_journal_inserts_it_is_unexplained() -
 
 @pytest.mark.parametrize("number", [2, 5], ids=["old rowid", "new rowid"])
 def test_a_row_that_moved_to_another_rowid_is_explained_by_either_number(number: int) -> None:
-    row = JournalRow("c1", "1", "tickets", number, "UPDATE", ticket(2), ticket(5))
+    row = JournalRow("c1", "1", "tickets", number, "UPDATE", ticket(2), ticket(5), MADE)
     assert problems(dump(ticket(2)), dump(ticket(5)), row) == []
     assert problems(dump(ticket(2), ticket(5, "x")), dump(ticket(5)), row)
 
 
 def test_reals_that_sqlite_rounds_in_json_are_the_same_value() -> None:
     schema, exact, rounded = ("CREATE TABLE t(a)",), 0.1 + 0.2, 0.3
-    row = JournalRow("c1", "1", "t", 1, "update", {"a": 1}, {"a": rounded})
+    row = JournalRow("c1", "1", "t", 1, "update", {"a": 1}, {"a": rounded}, MADE)
     state = ServerState(Dump(schema, {"t": {1: {"a": 1}}}), Dump(schema, {"t": {1: {"a": exact}}}), (row,))
     assert explain("ticketing", state, [call()]).problems == []
 
@@ -187,6 +191,37 @@ def test_an_id_that_was_used_twice_names_both_calls() -> None:
     (what,) = diff(state.before, state.after)
     assert told.problems == []
     assert told.author(what, "status").startswith("by one of ")
+
+
+def test_a_row_is_explained_only_by_a_call_of_its_tool_and_arguments() -> None:
+    before, after = dump(ticket(2)), dump(ticket(2, "x"))
+    wrote = change(ticket(2), ticket(2, "x"), arguments={"ticket_id": 2, "tags": [1, {"a": 2.0}]})
+    like: list[JSON] = [{"ticket_id": 2.0, "tags": [1.0, {"a": 2}]}, {"tags": [1, {"a": 2}], "ticket_id": 2}]
+    for arguments in like:
+        assert problems(before, after, wrote, calls=(call(arguments=arguments),)) == []
+    unlike: list[JSON] = [{"ticket_id": 2}, {"ticket_id": True, "tags": [1, {"a": 2}]}, {"ticket_id": 2, "tags": [1]}]
+    for arguments in unlike:
+        (problem,) = problems(before, after, wrote, calls=(call(arguments=arguments),))
+        assert "by an execution of update_ticket" in problem
+    other = call("mcp/ticketing/get_ticket", {"ticket_id": 2, "tags": [1, {"a": 2}]})
+    (problem,) = problems(before, after, wrote, calls=(other,))
+    assert "recorded of that id is mcp/ticketing/get_ticket" in problem
+
+
+def test_arguments_that_were_cut_in_the_record_explain_nothing() -> None:
+    cut = replace(call(), arguments_truncated=True)
+    assert problems(dump(ticket(2)), dump(ticket(2, "x")), change(ticket(2), ticket(2, "x")), calls=(cut,))
+
+
+def test_a_row_whose_execution_is_not_in_the_journal_is_unexplained() -> None:
+    row = replace(change(ticket(2), ticket(2, "x")), call=None)
+    assert problems(dump(ticket(2)), dump(ticket(2, "x")), row)
+
+
+def test_more_executions_than_recorded_calls_are_unexplained() -> None:
+    steps = [change(ticket(2, str(n)), ticket(2, str(n + 1)), number=n) for n in range(3)]
+    (problem,) = problems(dump(ticket(2, "0")), dump(ticket(2, "3")), *steps, calls=(call(seq=1), call(seq=2)))
+    assert "'2' → '3'" in problem
 
 
 def test_ids_join_by_type_and_value() -> None:

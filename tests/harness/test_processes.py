@@ -121,3 +121,36 @@ def test_a_process_with_brackets_and_blanks_in_its_name_is_read(spare: tuple[Pro
     assert find_process(process.pid).parent == os.getpid()
     process.send_signal(signal.SIGKILL)
     process.wait()
+
+
+def test_a_private_process_cannot_be_read_by_a_child_without_privileges() -> None:
+    program = (
+        "import os\n"
+        "from harness.processes import keep_private\n"
+        "keep_private()\n"
+        "read, write = os.pipe()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    if os.getuid() == 0:\n"
+        "        os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "    try:\n"
+        "        os.open(f'/proc/{os.getppid()}/fd/{write}', os.O_WRONLY)\n"
+        "    except PermissionError:\n"
+        "        os._exit(7)\n"
+        "    os._exit(0)\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 7
+
+
+def test_a_private_process_still_finds_and_ends_what_is_below_it() -> None:
+    program = (
+        "import os, subprocess, sys\n"
+        "from harness.processes import command_line, descendants, end_descendants, keep_private\n"
+        "keep_private()\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        "assert [process.pid for process in descendants(os.getpid())] == [child.pid]\n"
+        "assert end_descendants(os.getpid()) == (child.pid,)\n"
+        "assert descendants(os.getpid()) == ()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 0

@@ -408,3 +408,42 @@ def test_a_slip_in_the_name_of_a_forbidden_tool_of_any_server_is_never_a_pass(tm
     hides: JSON = {"rules": [{"deny": "mcp/echo/ehco", "as": "hidden"}]}
     ran = run([write_scenario(tmp_path, assertions=slip, policy=hides)], tmp_path, agent=agent)
     assert ran.result.result == "pass"
+
+
+def test_reports_past_the_size_that_a_file_may_have_are_told_and_never_green(tmp_path: Path) -> None:
+    path = ticketing(tmp_path, direct(GET))
+    program = f"ulimit -f 1; exec {' '.join(wiretrap_command())} run {path}"
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode not in (0, 2), done.stdout
+    assert "wiretrap: " in done.stderr
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_second_ctrl_c_leaves_no_private_folder(tmp_path: Path) -> None:
+    fifo, private = tmp_path / "started", tmp_path / "private"
+    os.mkfifo(fifo)
+    private.mkdir()
+    started = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    command = [*wiretrap_command(), "run", str(write_scenario(tmp_path)), "--command", " ".join(behave("endless"))]
+    environment = {**os.environ, "STARTED": str(fifo), "TMPDIR": str(private)}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    poll = select.poll()
+    poll.register(started, select.POLLIN)
+    assert poll.poll(30_000), "no agent started"
+    assert list(private.iterdir())
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    os.close(started)
+    assert list(private.iterdir()) == []
+
+
+def test_names_with_control_characters_are_shown_as_escapes(tmp_path: Path) -> None:
+    done = wiretrap("no\x1b[31m\u202efile.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no\\x1b[31m\\u202efile.yaml: there is no such file" in done.stderr

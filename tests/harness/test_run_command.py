@@ -70,12 +70,11 @@ def test_an_agent_that_kills_its_proxy_leaves_a_record_that_says_it_is_not_whole
     assert record["complete"] is False
 
 
-def test_an_agent_that_kills_its_worker_is_a_harness_error_and_leaves_nothing(
-    tmp_path: Path, mark: dict[str, str]
-) -> None:
+def test_an_agent_that_kills_its_worker_fails_and_leaves_nothing(tmp_path: Path, mark: dict[str, str]) -> None:
     ran = run([write_scenario(tmp_path)], tmp_path, command=behave("kills_worker"), trials=2)
-    assert [trial.verdict.status for trial in ran.result.trials] == ["harness_error", "harness_error"]
-    assert ran.result.exit_code == 3
+    assert [trial.verdict.status for trial in ran.result.trials] == ["agent_crash", "agent_crash"]
+    assert all("the worker ended with code -9" in trial.verdict.reason for trial in ran.result.trials)
+    assert ran.result.exit_code == 1
     assert marked(mark) == []
 
 

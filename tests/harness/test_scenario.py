@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from proxy.policy import parse_policy
 from proxy.problem import Path as FieldPath
 from proxy.spans import JSON
 from proxy.yamlfile import load_document
+from tests.harness.runs import write_scenario
 from tests.harness.shared_data import shared_data
 
 WHOLE = """\
@@ -377,3 +379,21 @@ def test_an_id_that_another_finding_has_is_an_error(tmp_path: Path, name: str) -
     kinds = f"[{{type: judged}}, {{type: judged}}, {{type: judged, id: mine}}, {{type: judged, id: {name}}}]"
     with pytest.raises(ScenarioError, match=rf"assertions\[3\]\.id: another finding is called '{name}' already"):
         load(tmp_path, BARE.partition("assertions")[0] + f"assertions: {kinds}\n")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"limits": {"seconds": 1e300}}, "limits.seconds"),
+        ({"limits": {"seconds": 604_801}}, "limits.seconds"),
+        ({"servers": {"a": {"command": ["x"], "env": {"A=B": "c"}}}}, "no name of a variable"),
+        ({"servers": {"a": {"command": ["x"], "env": {"": "c"}}}}, "no name of a variable"),
+        ({"servers": {"a": {"command": ["x"], "env": {"A\0": "c"}}}}, "U+0000"),
+        ({"servers": {"a": {"command": ["x"], "env": {"A": "c\0"}}}}, "U+0000"),
+        ({"servers": {"a": {"command": ["x", "y\0"]}}}, "U+0000"),
+        ({"agent": {"command": ["x", "y\0"]}}, "U+0000"),
+    ],
+)
+def test_what_no_system_can_run_is_an_error_of_the_scenario(tmp_path: Path, fields: dict[str, JSON], said: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(said)):
+        load_scenario(write_scenario(tmp_path, **fields))

@@ -1,3 +1,4 @@
+import os
 import sqlite3
 import stat
 from contextlib import closing
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evidence import Dump, JournalRow, Row, ServerState
+from harness.evidence import Dump, JournalCall, JournalRow, Row, ServerState
 from harness.state import (
     StateError,
     load_dump,
@@ -31,6 +32,12 @@ cells: st.SearchStrategy[JSON] = st.one_of(
 )
 rows: st.SearchStrategy[Row] = st.fixed_dictionaries({"a": cells, "b": cells})
 tables: st.SearchStrategy[dict[int, Row]] = st.dictionaries(st.integers(1, 50), rows, max_size=4)
+
+
+TABLES = """
+create table calls(connection, request_id, tool, arguments);
+create table changes(connection, request_id, table_name, row_id, op, before, after, call);
+"""
 
 
 def make(path: Path, script: str) -> None:
@@ -106,16 +113,18 @@ def test_a_journal_is_read_in_the_order_of_its_rows_with_ids_as_json_text(tmp_pa
     path = tmp_path / "x.db.journal.db"
     make(
         path,
-        "create table changes(connection, request_id, table_name, row_id, op, before, after);"
-        """insert into changes values ('c', '1', 't', 2, 'update', '{"a": 1}', '{"a": 2}');"""
-        """insert into changes values ('c', '"1"', 't', 3, 'insert', null, '{"a": 1.5}');"""
-        """insert into changes values (null, null, 't', 3, 'delete', '{"a": 1.5}', null)""",
+        TABLES + """insert into calls values ('c', '1', 'set', '{"to": 2}'), (null, '2', 'drop', '{}');"""
+        """insert into changes values ('c', '1', 't', 2, 'update', '{"a": 1}', '{"a": 2}', 1);"""
+        """insert into changes values ('c', '"1"', 't', 3, 'insert', null, '{"a": 1.5}', 9);"""
+        """insert into changes values (null, null, 't', 3, 'delete', '{"a": 1.5}', null, 2);"""
+        """insert into changes values (null, '2', 't', 3, 'delete', '{"a": 1.5}', null, 2)""",
     )
     journal = read_journal(path)
     assert journal == (
-        JournalRow("c", "1", "t", 2, "update", {"a": 1}, {"a": 2}),
+        JournalRow("c", "1", "t", 2, "update", {"a": 1}, {"a": 2}, JournalCall(1, "set", {"to": 2})),
         JournalRow("c", '"1"', "t", 3, "insert", None, {"a": 1.5}),
         JournalRow(None, None, "t", 3, "delete", {"a": 1.5}, None),
+        JournalRow(None, "2", "t", 3, "delete", {"a": 1.5}, None, JournalCall(2, "drop", {})),
     )
     write_journal(tmp_path / "copy", journal)
     assert load_journal(tmp_path / "copy") == journal
@@ -165,14 +174,16 @@ def test_a_journal_with_a_broken_row_is_refused(tmp_path: Path, cell: str) -> No
     path = tmp_path / "j.db"
     make(
         path,
-        "create table changes(connection, request_id, table_name, row_id, op, before, after);"
-        f"insert into changes values ('c', '1', 't', 2, 'update', {cell}, null)",
+        f"{TABLES} insert into changes values ('c', '1', 't', 2, 'update', {cell}, null, 1)",
     )
     with pytest.raises(StateError, match="change 1"):
         read_journal(path)
 
 
-@pytest.mark.parametrize("journal", [None, (), (JournalRow("c", "1", "t", 1, "insert", None, {"a": 1}),)])
+@pytest.mark.parametrize(
+    "journal",
+    [None, (), (JournalRow("c", "1", "t", 1, "insert", None, {"a": 1}, JournalCall(3, "set", {"a": "\ud800"})),)],
+)
 def test_a_servers_state_is_written_to_a_folder_and_read_from_it(
     tmp_path: Path, journal: tuple[JournalRow, ...] | None
 ) -> None:
@@ -191,9 +202,18 @@ def test_a_missing_dump_and_a_broken_journal_are_named(tmp_path: Path) -> None:
 
 
 def test_a_journal_row_without_a_table_is_refused_and_an_id_that_is_no_text_stays_itself(tmp_path: Path) -> None:
-    columns = "create table changes(connection, request_id, table_name, row_id, op, before, after);"
-    make(tmp_path / "a.db", columns + "insert into changes values ('c', 7, 't', 1, 'delete', '{}', null)")
-    make(tmp_path / "b.db", columns + "insert into changes values ('c', '1', null, 1, 'delete', '{}', null)")
+    make(tmp_path / "a.db", TABLES + "insert into changes values ('c', 7, 't', 1, 'delete', '{}', null, 1)")
+    make(tmp_path / "b.db", TABLES + "insert into changes values ('c', '1', null, 1, 'delete', '{}', null, 1)")
     assert read_journal(tmp_path / "a.db")[0].request_id == "7"
     with pytest.raises(StateError, match="change 1"):
         read_journal(tmp_path / "b.db")
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+def test_a_pipe_in_place_of_a_database_or_its_log_is_refused_at_once(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "x.db"
+    if end:
+        make(path, "create table t(a)")
+    os.mkfifo(f"{path}{end}")
+    with pytest.raises(StateError, match="no regular file"):
+        read_dump(path)

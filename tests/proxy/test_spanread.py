@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import cast
 
@@ -232,3 +233,27 @@ def test_a_growing_file_that_breaks_or_goes_is_named(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(SpanError, match=r"s\.jsonl"):
         Tail(str(path)).read()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_regular_file_in_a_folder_of_spans_is_an_error_and_holds_nothing_up(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "x.jsonl"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case _:
+            path.mkdir()
+    with pytest.raises(SpanError, match=r"x\.jsonl"):
+        list(read_spans([tmp_path], print))
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.spanread.LONGEST_LINE", 1000)
+    with (tmp_path / "x.jsonl").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SpanError, match="more than 1000 bytes"):
+        list(read_spans([tmp_path], print))

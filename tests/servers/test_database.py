@@ -89,7 +89,7 @@ def test_a_commit_that_breaks_between_the_files_leaves_a_change_without_a_row_ne
         journal = Journal(connection, "wire-1")
 
         def describe(request: int, letter: str) -> None:
-            with journal.call(request), transaction(connection, writes=True):
+            with transaction(connection, writes=True), journal.call(request, "tool", {}):
                 connection.execute("UPDATE tickets SET description = ? WHERE id = 1", (letter * 100_000,))
 
         describe(1, "a")

@@ -23,7 +23,7 @@ from servers.places import open_place
 from servers.seed import SeedError, parse_seed
 from servers.serving import build_server
 from tests.servers.test_stdio import parameters
-from tests.servers.wire import call, changes, content, definitions, exchange, made, refusal
+from tests.servers.wire import call, changes, content, definitions, exchange, made, refusal, rows
 
 MODES = ["legacy", "2026-07-28"]
 T = TypeVar("T")
@@ -300,3 +300,11 @@ def test_an_end_of_input_ends_the_server_without_a_word(tmp_path: Path) -> None:
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["files.db", "files.db.journal.db"]
+
+
+def test_starts_and_executions_are_in_the_journal_of_a_folder_too(tmp_path: Path) -> None:
+    path = made(tmp_path, "files")
+    exchange(path, "wire-1", [(7, "write_file", {"path": "new.txt", "content": "x"})])
+    assert rows(journal_path(path), "SELECT connection FROM connections") == [("wire-1",)]
+    told = "SELECT tool, arguments, op FROM changes JOIN calls ON calls.rowid = call"
+    assert rows(journal_path(path), told) == [("write_file", '{"path": "new.txt", "content": "x"}', "insert")]

@@ -106,7 +106,11 @@ def test_a_change_outside_a_call_does_not_happen(tmp_path: Path) -> None:
         journal = Journal(connection, "wire-1")
         with pytest.raises(sqlite3.IntegrityError), transaction(connection, writes=True):
             connection.execute("DELETE FROM tickets")
-        with journal.call(None), pytest.raises(sqlite3.IntegrityError), transaction(connection, writes=True):
+        with (
+            pytest.raises(sqlite3.IntegrityError),
+            transaction(connection, writes=True),
+            journal.call(None, "tool", {}),
+        ):
             connection.execute("DELETE FROM tickets")
     assert rows(path, "SELECT count(*) FROM tickets") == [(2,)]
     assert changes(path) == []
@@ -122,7 +126,7 @@ def test_a_call_that_fails_half_way_leaves_neither_change_nor_row(
             connection.execute(f"INSERT INTO {TABLE} VALUES (1, 2, 3)")
             raise ZeroDivisionError
 
-    with journal.call(1), pytest.raises(ZeroDivisionError):
+    with journal.call(1, "tool", {}), pytest.raises(ZeroDivisionError):
         half_way()
     assert rows(path, f"SELECT * FROM {TABLE}") == []
     assert changes(path) == []
@@ -146,7 +150,7 @@ def test_every_kind_of_value_is_written_exactly(
     parts: tuple[sqlite3.Connection, Journal, Path], value: object, written: object
 ) -> None:
     connection, journal, path = parts
-    with journal.call("x"), transaction(connection, writes=True):
+    with transaction(connection, writes=True), journal.call("x", "tool", {}):
         connection.execute(f"INSERT INTO {TABLE} VALUES (1, ?, NULL)", (value,))
     ((*_, after),) = changes(path)
     assert after == {"id": 1, "the value's": written, "other": None}
@@ -156,14 +160,14 @@ def test_every_kind_of_value_is_written_exactly(
 
 def test_a_value_that_json_does_not_have_fails_the_change(parts: tuple[sqlite3.Connection, Journal, Path]) -> None:
     connection, journal, path = parts
-    with journal.call(1), pytest.raises(sqlite3.Error), transaction(connection, writes=True):
+    with pytest.raises(sqlite3.Error), transaction(connection, writes=True), journal.call(1, "tool", {}):
         connection.execute(f"INSERT INTO {TABLE} VALUES (1, 9e999, NULL)")
     assert rows(path, f"SELECT * FROM {TABLE}") == []
 
 
 def test_an_integer_that_becomes_the_same_real_is_a_change(parts: tuple[sqlite3.Connection, Journal, Path]) -> None:
     connection, journal, path = parts
-    with journal.call(1), transaction(connection, writes=True):
+    with transaction(connection, writes=True), journal.call(1, "tool", {}):
         connection.execute(f"INSERT INTO {TABLE} VALUES (1, '1', NULL)")
         connection.execute(f"UPDATE {TABLE} SET \"the value's\" = X'31'")
     assert [row[4] for row in changes(path)] == ["insert", "update"]
@@ -173,11 +177,11 @@ def test_a_row_that_moves_or_is_replaced_is_deleted_and_inserted(
     parts: tuple[sqlite3.Connection, Journal, Path],
 ) -> None:
     connection, journal, path = parts
-    with journal.call(1), transaction(connection, writes=True):
+    with transaction(connection, writes=True), journal.call(1, "tool", {}):
         connection.execute(f"INSERT INTO {TABLE} VALUES (1, 'a', 10)")
-    with journal.call(2), transaction(connection, writes=True):
+    with transaction(connection, writes=True), journal.call(2, "tool", {}):
         connection.execute(f"UPDATE {TABLE} SET id = 2")
-    with journal.call(3), transaction(connection, writes=True):
+    with transaction(connection, writes=True), journal.call(3, "tool", {}):
         connection.execute(f"REPLACE INTO {TABLE} VALUES (3, 'b', 10)")
     assert [row[1:5] for row in changes(path)] == [
         ("1", NAME, 1, "insert"),
@@ -197,3 +201,33 @@ def test_a_journal_that_cannot_be_written_undoes_the_call_and_says_so(tmp_path: 
     assert answer.result["isError"] is True
     assert answer.result["content"][0]["text"] == "The database refused the call: disk is gone"
     assert rows(path, "SELECT count(*) FROM tickets") == [(2,)]
+
+
+def test_each_start_of_a_server_is_noted_with_its_connection_or_without_one(tmp_path: Path) -> None:
+    path = made(tmp_path, "ticketing")
+    exchange(path, "wire-1", [])
+    exchange(path, "wire-1", [])
+    exchange(path, None, [])
+    assert rows(journal_path(path), "SELECT connection FROM connections") == [("wire-1",), ("wire-1",), (None,)]
+
+
+def test_each_change_names_the_execution_that_made_it_with_its_tool_and_arguments(tmp_path: Path) -> None:
+    path = made(tmp_path, "ticketing")
+    one: dict[str, object] = {"ticket_id": 1, "status": "on_hold"}
+    exchange(path, "wire-1", [(7, "get_ticket", {"ticket_id": 1}), (7, "update_ticket", one)])
+    exchange(path, "wire-1", [(7, "update_ticket", one), (7, "delete_ticket", {"ticket_id": 2})])
+    told = (
+        "SELECT calls.rowid, tool, arguments, op FROM changes JOIN calls ON calls.rowid = call ORDER BY changes.rowid"
+    )
+    assert [
+        (number, tool, json.loads(str(given)), op) for number, tool, given, op in rows(journal_path(path), told)
+    ] == [
+        (1, "update_ticket", one, "update"),
+        (3, "delete_ticket", {"ticket_id": 2}, "delete"),
+    ]
+
+
+def test_a_call_that_the_tool_refuses_leaves_no_execution(tmp_path: Path) -> None:
+    path = made(tmp_path, "ticketing")
+    exchange(path, "wire-1", [(1, "delete_ticket", {"ticket_id": 99})])
+    assert rows(journal_path(path), "SELECT * FROM calls") == []

@@ -128,5 +128,8 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
 
 def changes(path: Path) -> list[tuple[object, ...]]:
     """The journal in order, its JSON read."""
-    found = rows(journal_path(path), "SELECT * FROM changes ORDER BY rowid")
+    found = rows(
+        journal_path(path),
+        "SELECT connection, request_id, table_name, row_id, op, before, after FROM changes ORDER BY rowid",
+    )
     return [(*row[:5], *(None if cell is None else json.loads(str(cell)) for cell in row[5:])) for row in found]

@@ -145,7 +145,7 @@ def test_a_state_assertion_that_cannot_be_read_names_its_field(fields: dict[str,
 def touched(before: Row | None, now: Row | None, request_id: str = "1") -> Evidence:
     untouched = ticket(1)
     rows = [[untouched, *([] if row is None else [row])] for row in (before, now)]
-    told = ServerState(dump(*rows[0]), dump(*rows[1]), (change(before, now, request_id),))
+    told = ServerState(dump(*rows[0]), dump(*rows[1]), (change(before, now, request_id, arguments={"ticket_id": 2}),))
     return wire(call(arguments={"ticket_id": 2}, seq=14), state={"ticketing": told})
 
 

@@ -1,9 +1,15 @@
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from harness.commands.validate import command
+from harness.commands.validate import command, describe_scenario
+from harness.scenario import load_scenario
+from harness.targets.proxied import wiretrap_command
+from proxy.spans import JSON
+from tests.harness.runs import write_scenario
 
 SCENARIO = (
     "id: {}\ntitle: t\ncategory: task\ninput: {{}}\nassertions: [{{type: no_denied_tool_call}}, {{type: judged}}]\n"
@@ -140,3 +146,34 @@ def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
     assert ran.exit_code == 2
     assert "[redacted:" in ran.output
     assert "Correct" not in ran.output
+
+
+def test_a_pipe_is_refused_and_does_not_hold_the_command_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    done = subprocess.run(
+        [*wiretrap_command(), "validate", tmp_path / "pipe.yaml"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pipe.yaml: is no regular file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("assertions", "noted"),
+    [
+        ([{"type": "no_denied_tool_call"}, {"type": "tool_not_called", "tool": "mcp/echo/x"}], True),
+        ([{"type": "tool_called", "tool": "mcp/echo/x", "min": 0, "max": 1}, {"type": "state_unchanged"}], True),
+        ([{"type": "memory_isolation"}], True),
+        ([{"type": "no_denied_tool_call"}, {"type": "tool_called", "tool": "mcp/echo/x"}], False),
+        ([{"type": "no_denied_tool_call"}, {"type": "judged", "rubric": "x"}], False),
+    ],
+)
+def test_a_scenario_in_which_nothing_has_to_happen_is_noted(
+    tmp_path: Path, assertions: list[JSON], noted: bool
+) -> None:
+    expected: JSON = {"memory_isolation": {"forbidden_markers": ["MARKER-1"]}}
+    scenario = load_scenario(write_scenario(tmp_path, assertions=assertions, expected=expected))
+    assert ("nothing has to happen" in describe_scenario(scenario)) is noted

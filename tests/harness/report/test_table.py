@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from harness.report.progress import Progress
 from harness.report.table import Style, as_table
-from harness.report.visible import visible
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.verdict import Finding, Result, Status, Verdict
+from proxy.visible import visible
 
 
 def trial(

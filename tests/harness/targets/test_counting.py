@@ -1,4 +1,9 @@
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from harness.targets.counting import CallCounter
 from proxy.spans import INTERNAL, Span, encode_span
@@ -36,3 +41,53 @@ def test_a_line_counts_when_it_is_whole(tmp_path: Path) -> None:
 def test_a_broken_line_and_a_line_of_another_shape_count_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'"decision" "tools/call"\n["decision", "tools/call"]\n')
     assert CallCounter(tmp_path).count() == 0
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _rename(path: Path) -> None:
+    path.rename(path.with_name("b.jsonl"))
+
+
+def _cut(path: Path) -> None:
+    os.truncate(path, 3)
+
+
+def _replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(_remove, "removed or renamed"), (_rename, "removed or renamed"), (_cut, "cut short"), (_replace, "replaced")],
+)
+def test_what_no_proxy_does_to_a_span_file_is_noted(tmp_path: Path, change: Callable[[Path], None], said: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("12345\n")
+    counter = CallCounter(tmp_path)
+    counter.look()
+    with path.open("a") as file:
+        file.write("67890\n")
+    (tmp_path / "new.jsonl").write_text("")
+    counter.look()
+    before = counter.doubts
+    change(path)
+    counter.look()
+    counter.look()
+    assert before == ()
+    assert [said in doubt for doubt in counter.doubts] == [True]
+
+
+def test_a_folder_that_is_gone_is_noted_and_pipes_among_the_files_hold_nothing_up(tmp_path: Path) -> None:
+    folder = tmp_path / "spans"
+    folder.mkdir()
+    os.mkfifo(folder / "a.jsonl")
+    counter = CallCounter(folder)
+    assert counter.count() == 0
+    shutil.rmtree(folder)
+    assert counter.count() == 0
+    assert "could not be watched" in counter.doubts[-1]

@@ -43,7 +43,7 @@ from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
 from harness.verdict import Verdict
 from proxy.otlp import Exporter
-from proxy.spanfile import SpanFile
+from proxy.spanfile import SpanFile, SpanFileError
 from proxy.spans import SpanError
 
 RUN_SPANS = "run.jsonl"
@@ -136,7 +136,9 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
         try:
             ending = _run_agent(plan, prepared, context, folder, private, conversation)
         finally:
-            conversation.close()
+            # What was done to the record is told when it is read: then it is the agent's doing, not a fault of ours.
+            with suppress(SpanFileError):
+                conversation.close()
     except (FixtureError, PreparationError, StateError) as error:
         ending = Ending("infra_error", str(error))
     except Exception as error:  # a fault of ours is the trial's status, never a lost trial

@@ -25,6 +25,7 @@ EDGES = {
     "argumentschema",
     "otlp",
     "otlpsdk",
+    "plainfile",
     "saying",
     "yamlfile",
 }

@@ -104,7 +104,7 @@ def test_state_of_servers_that_nobody_can_look_into_is_named_as_not_run(tmp_path
         "(not_run: state: nothing is known of the state of own, since only that of fixtures is; "
         "state_unchanged: nothing is known of the state of any server, since only that of fixtures is)"
     )
-    assert said(f"{{{own}, crm: {{fixture: crm}}}}", "{type: state_unchanged}") == ""
+    assert "not_run" not in said(f"{{{own}, crm: {{fixture: crm}}}}", "{type: state_unchanged}")
     assert "state of own" in said(f"{{{own}, crm: {{fixture: crm}}}}", "{type: state_unchanged, servers: [crm, own]}")
 
 

@@ -116,10 +116,10 @@ def _work(reply: Callable[[bytes], None]) -> None:
         exporter.start()
     with hidden_streams(hiding):
         _try_jobs(start, scenarios, hiding, cancel, reply, exporter)
-    if exporter is not None:
-        exporter.finish()
-        exporter.wait(exporter.seconds_left(time.monotonic()))
-        say(exporter.shortfall(start.run_folder))
+        if exporter is not None:
+            exporter.finish()
+            exporter.wait(exporter.seconds_left(time.monotonic()))
+            say(exporter.shortfall(start.run_folder))
 
 
 def _heed_not(_signal: int, _frame: FrameType | None) -> None:

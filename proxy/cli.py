@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from proxy import __version__
+from proxy.glob import glob_server
 from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
 from proxy.saying import say
@@ -115,10 +116,14 @@ def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     return os.path.join(home, "wiretrap", "spans", run_id)
 
 
-def _policy(path: str | None, deny: tuple[str, ...]) -> Policy | None:
-    if path is not None:
-        return load_policy(path, deny)
-    return deny_policy(deny) if deny else None
+def _policy(path: str | None, deny: tuple[str, ...], server: str) -> Policy | None:
+    """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
+    policy = load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
+    for glob in deny:
+        named = glob_server(glob)
+        if named not in {None, server}:
+            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {server!r}")
+    return policy
 
 
 def _exporter(url: str | None) -> "Exporter | None":
@@ -198,7 +203,8 @@ def stdio(
 
     Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options of
     ours come before COMMAND; what follows it is the server's. The exit code is the server's; or 2 when we could not
-    start, 127 when COMMAND is not found, and 74 when the record is not whole and the server's was 0.
+    start, 127 when COMMAND is not found, 126 when it is no program, and 74 when the record is not whole and the
+    server's was 0.
     """
     redactor: Redactor | None = None
     try:
@@ -208,7 +214,7 @@ def stdio(
         context = read_context(context_file) if context_file is not None else Context()
         connection = os.urandom(8).hex()
         redactor = _redactor(context, context_file, connection)
-        policy = _policy(policy_file, deny)
+        policy = _policy(policy_file, deny, server)
         exporter = _exporter(otlp)
         run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
         folder = spans or context.spans or spans_folder(run_id, os.environ)
@@ -233,6 +239,8 @@ def stdio(
             said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
             sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
             say(f"server {server}, spans {folder}, {said}{sent}", redactor)
+        if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
+            say(f"no rule of the policy speaks of the server {server}", redactor)
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
         splice = trace_context == "splice"

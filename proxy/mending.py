@@ -26,6 +26,10 @@ _LONG_LINE = 4 * LIMIT
 _KEPT = 6 * LIMIT + 12
 """Characters of a JSON string that decode to more than LIMIT bytes, whatever they are: `\\u0000` is one byte."""
 _PART = re.compile(r'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u]){1,8192}+', re.DOTALL)
+_END = re.compile(r'"(?:,"|\}\},\{"|\}\}\],")')
+"""What follows a text in a line of ours; inside a text it cannot be, where every quote has a backslash before it."""
+_LOW_HALF = re.compile(r"\\u[dD][c-fC-F]")
+_WINDOW = 128 * 1024
 
 
 def mend_text(text: str) -> str:
@@ -63,9 +67,9 @@ def exportable(span: Span) -> Span:
 
     def fit(key: str, text: str) -> str:
         sound = mend_text(text)
-        if sound is not text:
-            mended.append(key)
         short = cut_text(sound)
+        if sound is not text and text[: len(short)] != short:
+            mended.append(key)
         if short is not sound:
             cut.append(key)
         return short
@@ -91,7 +95,7 @@ def exportable(span: Span) -> Span:
 
 
 def shortened(line: str) -> str:
-    """A line of the span file with its longest texts cut to somewhat more than `exportable` leaves of them.
+    """A line as ours are encoded, with its longest texts cut to somewhat more than `exportable` leaves of them.
 
     A decoder keeps every other thread waiting until it is through; this looks at a long line piece by piece.
     """
@@ -99,15 +103,27 @@ def shortened(line: str) -> str:
         return line
     pieces: list[str] = []
     done = 0
-    start = line.find('"') + 1
-    while start:
-        end, keep = start, 0
-        while (part := _PART.match(line, end)) is not None:
-            end = part.end()
-            if not keep and end - start >= _KEPT:
-                keep = end
-        if keep:
+    start = line.find(':"') + 2
+    while start > 1:
+        end = _end_of_text(line, start)
+        if end - start > _KEPT:
+            keep = start
+            while keep - start < _KEPT and (part := _PART.match(line, keep, end)) is not None:
+                keep = part.end()
+            if _LOW_HALF.match(line, keep):
+                keep += 6
             pieces.append(line[done:keep])
             done = end
-        start = line.find('"', end + 1) + 1
+        start = line.find(':"', end) + 2
     return "".join([*pieces, line[done:]])
+
+
+def _end_of_text(line: str, start: int) -> int:
+    """Where the quote stands that ends the text which begins at `start`."""
+    at = start
+    while at < len(line):
+        found = _END.search(line, at, at + _WINDOW)
+        if found is not None:
+            return found.start()
+        at += _WINDOW - 8
+    return line.rfind('"')

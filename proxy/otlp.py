@@ -25,13 +25,15 @@ FLUSH = 1.4
 """Seconds that sending the rest may take at the end; some clients kill a server 2 s after they closed its stdin."""
 QUEUE_SPANS = 4096
 QUEUE_BYTES = 32 * 1024 * 1024
-"""What waits to be sent, at the most; a span that finds the queue full is dropped, and counted."""
+"""What waits to be sent, at the most and one line beyond; a span that finds the queue full is dropped, and counted."""
+SMALL = 16 * 1024
+"""A line no longer than this is not dropped for the sake of bytes: it may be the span that all others hang from."""
 BATCH_SPANS = 64
 BATCH_BYTES = 2 * 1024 * 1024
 """What is sent at once, at the most: receivers take no more than 4 MiB, and one span of ours has never more than 3."""
 LINGER = 0.2
 """Seconds that a span waits for others to go with it, and the first one before the SDK is loaded."""
-_SWITCH = 0.0005
+_SWITCH = 0.0001
 """Seconds after which a busy thread gives the interpreter up; it is 5 ms by default, which no frame must wait."""
 
 
@@ -78,8 +80,8 @@ class Exporter:
         """Take a line of the record that was just written."""
         self._offered += 1
         text = line if isinstance(line, str) else line.decode()
-        waiting = self._bytes_in - self._bytes_out
-        if self._lines.qsize() >= QUEUE_SPANS or (waiting and waiting + len(text) > QUEUE_BYTES):
+        full = self._bytes_in - self._bytes_out >= QUEUE_BYTES
+        if self._lines.qsize() >= QUEUE_SPANS or (full and len(text) > SMALL):
             self._refused += 1
             return
         self._bytes_in += len(text)
@@ -154,18 +156,17 @@ class Exporter:
     def _spans(self, first: str) -> Iterator[Span | None]:
         """The spans as they come; None where it is time to send those that have come."""
         line: str | None = first
-        due: float | None = None
         while line is not None:
             self._bytes_out += len(line)
             yield from spans_of(json.loads(shortened(line)), "a span that was just written")
-            due = due if due is not None else monotonic() + LINGER
-            while True:
-                try:
-                    line = self._lines.get(timeout=None if due is None else max(due - monotonic(), 0.0))
-                    break
-                except Empty:
-                    due = None
-                    yield None
+            try:
+                line = self._lines.get_nowait()
+            except Empty:
+                yield None
+                line = self._lines.get()
+                if line is not None:
+                    # Whoever has just written it is about to send a frame on, and must not share the processor now.
+                    self._finishing.wait(LINGER)
         self._ended = True
 
 

@@ -102,3 +102,16 @@ def test_a_scenario_in_which_nothing_has_to_happen_is_noted(
     expected: JSON = {"memory_isolation": {"forbidden_markers": ["MARKER-1"]}}
     scenario = load_scenario(write_scenario(tmp_path, assertions=assertions, expected=expected))
     assert ("nothing has to happen" in describe_scenario(scenario)) is noted
+
+
+def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "Correct-Horse-77")
+    path = tmp_path / "wrong.yaml"
+    cut = "x" * 32 + "Correct-Horse-77"
+    path.write_text(f"id: Correct-Horse-77!\ntitle: t\ncategory: {cut}\ninput: {{}}\nassertions: []\n")
+    ran = CliRunner().invoke(command, [str(path)])
+    assert ran.exit_code == 2
+    assert "[redacted:" in ran.output
+    assert "Correct" not in ran.output

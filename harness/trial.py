@@ -136,9 +136,11 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
         try:
             ending = _run_agent(plan, prepared, context, folder, private, conversation)
         finally:
-            # What was done to the record is told when it is read: then it is the agent's doing, not a fault of ours.
-            with suppress(SpanFileError):
-                conversation.close()
+            lost = _close(conversation)
+        if lost is not None and _is_damage(plan, lost):
+            ending = replace(ending, damage=(*ending.damage, str(lost)))
+        elif lost is not None:
+            raise lost
     except (FixtureError, PreparationError, StateError) as error:
         ending = Ending("infra_error", str(error))
     except Exception as error:  # a fault of ours is the trial's status, never a lost trial
@@ -147,6 +149,14 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
     if prepared is None:
         return Verdict("error", ending.status, ending.reason), ()
     return _judge(plan, context, prepared, before, folder, ending)
+
+
+def _close(conversation: Conversation) -> SpanFileError | None:
+    try:
+        conversation.close()
+    except SpanFileError as error:
+        return error
+    return None
 
 
 def _run_agent(

@@ -23,6 +23,7 @@ from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
 from harness.targets.streams import Streams
 from proxy.plainfile import open_plain
+from proxy.spanfile import SpanFileError
 from proxy.spans import JSON
 
 PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
@@ -116,6 +117,8 @@ def run_command(
         conversation.say(_answer(streams.folder.output))
     except OSError as error:
         damage = (f"what the agent said cannot be read: {streams.output.name}: {error.strerror or error}",)
+    except SpanFileError as error:
+        damage = (f"what the agent said cannot be recorded: {error}",)
     if ending.status in ("completed", "agent_crash") and most_calls is not None and counter.count() > most_calls:
         ending = _over(most_calls)
     counter.look()

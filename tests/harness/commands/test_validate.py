@@ -73,7 +73,6 @@ def test_a_fixture_that_is_not_there_is_an_error_before_anything_runs(tmp_path: 
     assert "a.yaml:6: servers.crm.fixture: there is no fixture 'crmm'; there are crm, " in result.stderr
 
 
-<<<<<<< HEAD
 def test_a_policy_file_with_the_key_of_a_scenario_says_what_to_take_out(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("policy:\n  rules: []\n")
     result = CliRunner().invoke(command, [str(tmp_path)])
@@ -149,8 +148,6 @@ def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
     assert "Correct" not in ran.output
 
 
-=======
->>>>>>> harden
 def test_a_pipe_is_refused_and_does_not_hold_the_command_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     done = subprocess.run(
@@ -180,19 +177,3 @@ def test_a_scenario_in_which_nothing_has_to_happen_is_noted(
     expected: JSON = {"memory_isolation": {"forbidden_markers": ["MARKER-1"]}}
     scenario = load_scenario(write_scenario(tmp_path, assertions=assertions, expected=expected))
     assert ("nothing has to happen" in describe_scenario(scenario)) is noted
-<<<<<<< HEAD
-=======
-
-
-def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SERVICE_TOKEN", "Correct-Horse-77")
-    path = tmp_path / "wrong.yaml"
-    cut = "x" * 32 + "Correct-Horse-77"
-    path.write_text(f"id: Correct-Horse-77!\ntitle: t\ncategory: {cut}\ninput: {{}}\nassertions: []\n")
-    ran = CliRunner().invoke(command, [str(path)])
-    assert ran.exit_code == 2
-    assert "[redacted:" in ran.output
-    assert "Correct" not in ran.output
->>>>>>> harden

@@ -50,6 +50,7 @@ from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
 from harness.verdict import Finding, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
+from proxy.context import Context
 from proxy.frames import CAP
 from proxy.policy import CLIENT_REQUESTS, TRUST_LABELS, PolicyError, load_policy, parse_policy
 from proxy.problem import Problem
@@ -333,7 +334,7 @@ def test_every_option_of_a_command_is_in_its_section_and_no_other(name: str) -> 
 
 
 def test_every_field_of_a_context_file_is_named() -> None:
-    assert set(proxy_cli.Context._fields) <= set(first_cells(section("commands.md", "wiretrap proxy stdio")))
+    assert set(Context._fields) <= set(first_cells(section("commands.md", "wiretrap proxy stdio")))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("proxy", "harness", "servers")
 EDGES = {
+    "ledger",
+    "httpserve",
+    "seats",
+    "upstream",
     "signals",
     "spanfile",
     "relay",

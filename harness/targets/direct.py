@@ -20,7 +20,8 @@ from harness.targets.scripted import follow
 from proxy import __version__
 from proxy.policy import load_policy
 from proxy.record import Identity
-from proxy.relay import Relay, random_hex
+from proxy.ledger import random_hex
+from proxy.relay import Relay
 from proxy.spanfile import SpanFile
 
 CLOSING = 10.0

@@ -22,6 +22,8 @@ _HOP = frozenset(
 """What speaks of one connection only (RFC 9110, section 7.6.1)."""
 
 SESSION = b"mcp-session-id"
+_KEPT = frozenset({b"content-length", b"content-type", b"content-encoding", b"host", b"authorization", SESSION})
+"""What nobody can have taken out by naming it in Connection."""
 _BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=", re.IGNORECASE)
 _PLAIN_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 _FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
@@ -88,11 +90,8 @@ def value(headers: Headers, name: bytes) -> bytes:
 def end_to_end(headers: Headers, gone: Iterable[bytes] = ()) -> Headers:
     """The headers that go on: all but those of this one connection, and those in `gone`."""
     drop = _HOP.union(gone)
-    named = values(headers, b"connection")
-    if named:
-        drop = drop.union(part.strip().lower() for one in named for part in one.split(b","))
-        # Nobody may have a header taken out by which the body's reading is told.
-        drop -= {b"content-length", b"content-type", b"content-encoding", b"host", b"authorization", SESSION}
+    for one in values(headers, b"connection"):
+        drop = drop.union({part.strip().lower() for part in one.split(b",")} - _KEPT)
     return [(key, one) for key, one in headers if key not in drop]
 
 

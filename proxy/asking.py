@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from proxy.answers import unpacked
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
-from proxy.frames import FrameError, Line, read_loose
+from proxy.frames import FrameError, Line, read_loose, read_strict
 from proxy.httprefusals import joined, said, status_of
 from proxy.httpwords import Headers, disagreement, is_form, other_charset, value, values
 from proxy.judging import VERSION_KEY, meta_text
@@ -69,6 +69,14 @@ def _read(text: bytes) -> Line | None:
         return None
 
 
+def _unreadable(text: bytes) -> str | None:
+    """Why a body has no one reading, None where it has one."""
+    try:
+        return "it is an array" if read_strict(text).batch else None
+    except FrameError as problem:
+        return str(problem)
+
+
 class Asking:
     """Reads what clients send to one server."""
 
@@ -92,7 +100,7 @@ class Asking:
         step = strand.take(Piece(Part.WHOLE, text)) if why is None else strand.refuse(text, why)
         asked.opened = list(step.opened)
         if not step.forward:
-            asked.refusal = self._refusal(asked, step, why)
+            asked.refusal = self._refusal(asked, step, why or _unreadable(text))
             if encodings and self.in_force:
                 asked.refusal.status = 415
                 asked.refusal.headers = [(b"accept-encoding", b"identity")]
@@ -163,4 +171,4 @@ class Asking:
             return Refusal(status_of(step.back, modern=asked.modern), joined(step.back))
         failed = asked.session is not None and asked.session.connection.failed
         code = RECORDER_FAILED if failed else DENIED if why is None else NOT_READABLE
-        return Refusal(400, said(code, f"Wiretrap refused this message: {why or 'it has no id to be answered under'}"))
+        return Refusal(400, said(code, f"Wiretrap refused this message: {why or 'policy denies it'}"))

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from proxy.frames import Message
 from proxy.judging import JUDGED, VERSION_KEY, meta_text
 
-Headers: TypeAlias = "list[tuple[bytes, bytes]]"
+Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case with their values, in the order in which they came; a name may stand more than once."""
 
 _HOP = frozenset(

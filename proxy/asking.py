@@ -16,7 +16,7 @@ from proxy.keys import fold
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.policy import Policy
-from proxy.readings import readings
+from proxy.readings import hidden_readings, readings
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
 from proxy.seats import Seat, Seats
 from proxy.session import Session
@@ -72,9 +72,12 @@ def _read(text: bytes) -> Line | None:
 def _unreadable(text: bytes) -> str | None:
     """Why a body has no one reading, None where it has one."""
     try:
-        return "it is an array" if read_strict(text).batch else None
+        line = read_strict(text)
     except FrameError as problem:
         return str(problem)
+    if hidden_readings(text):
+        return "a lone carriage return gives it a second reading"
+    return "it is an array" if line.batch else None
 
 
 class Asking:
@@ -152,7 +155,9 @@ class Asking:
             return is_form(headers) and not readings(text)
         if values(headers, b"mcp-method") or values(headers, b"mcp-name"):
             return False
-        return not any(fold(key) in _NAMES for message in line.messages for key in message.members)
+        if any(fold(key) in _NAMES for message in line.messages for key in message.members):
+            return False
+        return not readings(text)
 
     def _outside(self, headers: Headers, encodings: list[bytes], line: Line | None) -> str | None:
         """Why a body must not go on for what stands around it, in words."""

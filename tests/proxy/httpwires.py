@@ -97,6 +97,7 @@ class Upstream:
         self.requests: list[Request] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
+        self.closed = False
         self._sockets: list[socket.socket] = []
         self._threads: list[Thread] = [Thread(target=self._accept)]
         self._threads[0].start()
@@ -134,6 +135,9 @@ class Upstream:
                 self.handler(request)
 
     def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
         # A blocking accept wakes up when its socket is shut down, not when it is closed.
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()

@@ -9,6 +9,7 @@ import pytest
 
 from proxy import vocabulary as v
 from proxy.refusals import DENIED, NOT_READABLE
+from proxy.spans import JSON
 from tests.proxy.httpwires import JSON_TYPE, Client, through
 from tests.proxy.test_deny import DENIED_ONES, UNREADABLE, code_of, ids_answered
 from tests.proxy.wires import EVIL, OBSERVING, call, policy_of
@@ -40,7 +41,8 @@ def test_what_has_no_one_reading_never_reaches_the_server(tmp_path: Path) -> Non
             if b"1" * 5000 + b"," in line:  # an id longer than the integers of this test's reader
                 assert f'"id":{"1" * 5000},'.encode() in answer.body
                 continue
-            replies = answer.json if isinstance(answer.json, list) else [answer.json]
+            got = answer.json
+            replies: list[JSON] = [*got] if isinstance(got, list) else [got]
             assert (answer.status, ids_answered(replies)) == (400, ids or [None]), name
             assert {code_of(reply) for reply in replies} == {NOT_READABLE}, name
         assert upstream.requests == []

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types unit peers bench soak format clean
+.PHONY: setup demo test lint types unit peers bench soak isolation format clean
 
 setup: .venv/.ready
 
@@ -36,6 +36,10 @@ bench: setup
 
 soak: setup
 	@$(BIN)/python -m tests.bench.soak
+
+# A hundred trials, four at a time, each with a marker of its own that no other trial may have.
+isolation: setup
+	@$(BIN)/python -m tests.harness.isolation
 
 format: setup
 	$(BIN)/ruff format .

@@ -6,6 +6,7 @@ from importlib import import_module
 from proxy import __version__
 
 COMMANDS = {
+    "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
     "trace": "show recorded calls, as a trace or one line a call",
     "validate": "check scenarios, policies, agent files and seeds",

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
+from harness.hiding import Hiding
+from harness.redacted import hidden_dump, hidden_journal, recorded_requests
 from harness.runfolder import TrialFolder, write_new
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, read_journal, write_dump, write_journal
@@ -28,18 +30,20 @@ class Gathered:
     gaps: tuple[str, ...]
 
 
-def dump_before(prepared: Prepared, folder: TrialFolder) -> dict[str, Dump]:
+def dump_before(prepared: Prepared, folder: TrialFolder, hiding: Hiding) -> dict[str, Dump]:
     """Read and write down every database that we know, before the agent starts. Raises StateError."""
     dumps: dict[str, Dump] = {}
     for upstream in prepared.upstreams:
         dump = _dump(upstream)
         if dump is not None:
             dumps[upstream.id] = dump
-            write_dump(folder.state(upstream.id, "before"), dump)
+            write_dump(folder.state(upstream.id, "before"), hidden_dump(hiding, dump))
     return dumps
 
 
-def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFolder) -> dict[str, ServerState]:
+def read_state(
+    prepared: Prepared, before: Mapping[str, Dump], folder: TrialFolder, hiding: Hiding
+) -> dict[str, ServerState]:
     """Read and write down every database and journal after all servers have ended. Raises StateError."""
     state: dict[str, ServerState] = {}
     for upstream in prepared.upstreams:
@@ -50,9 +54,11 @@ def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFold
         if not journal_file.is_file():
             raise StateError(f"{journal_file}: the journal is gone; something other than the server removed it")
         journal = read_journal(journal_file)
-        write_dump(folder.state(upstream.id, "after"), after)
-        write_journal(folder.state(upstream.id, "journal"), journal)
-        state[upstream.id] = ServerState(before[upstream.id], after, journal)
+        write_dump(folder.state(upstream.id, "after"), hidden_dump(hiding, after))
+        write_journal(folder.state(upstream.id, "journal"), hidden_journal(hiding, journal))
+        state[upstream.id] = ServerState(
+            before[upstream.id], after, recorded_requests(hiding, journal), hiding.evidence
+        )
     return state
 
 
@@ -70,12 +76,13 @@ def gather(
     prepared: Prepared,
     before: Mapping[str, Dump],
     folder: TrialFolder,
+    hiding: Hiding,
     *,
     completed: bool,
 ) -> Gathered:
     """The evidence of a trial whose processes have all ended. Raises StateError, SpanError and ConvertError."""
     torn: list[str] = []
-    state = read_state(prepared, before, folder)
+    state = read_state(prepared, before, folder, hiding)
     trace = convert(
         read_spans([folder.spans], torn.append),
         run_id=context.run_id,
@@ -85,14 +92,16 @@ def gather(
         notes=torn,
     )
     write_new(folder.trace, trace_text(trace))
+    # The trace is made of the record, so what it is compared with must have the same marks.
+    expected = hiding.json(dict(scenario.expected))
     evidence = Evidence(
         trace=trace,
         completed=completed,
         servers=tuple(scenario.servers),
         initialised=initialised(trace),
         state=state,
-        expected=scenario.expected,
-        user_message=scenario.user_message,
+        expected=expected if isinstance(expected, dict) else {},
+        user_message=hiding.text(scenario.user_message),
     )
     return Gathered(evidence, trace.gaps)
 

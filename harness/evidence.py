@@ -3,7 +3,7 @@
 Refuses to know how any of it was gathered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harness.trace import Trace
@@ -38,12 +38,14 @@ class JournalRow:
 class ServerState:
     """A server's database before and after the trial, and its journal.
 
-    `journal` is None when the server keeps none: then a change is put to the calls open between two dumps.
+    `journal` is None when the server keeps none: then a change is put to the calls open between two dumps. The rows
+    are those of the database; a reason that shows a value shows what `hide` makes of its text.
     """
 
     before: Dump
     after: Dump
     journal: tuple[JournalRow, ...] | None
+    hide: Callable[[str], str] = field(default=str, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def _put_to_open_calls(server: str, state: ServerState, own: Sequence[ToolCall],
     blocked = f"; only blocked calls are recorded: {listed([describe(call) for call in own])}" if own else ""
     told.problems += [
         f"{server}.{change.place}: {change.words()}, and no call was open{blocked}"
-        for change in diff(state.before, state.after)
+        for change in diff(state.before, state.after, state.hide)
     ]
 
 
@@ -140,7 +140,7 @@ def _follow(
         found = index.get(named, []) if named is not None else []
         reached = tuple(call for call in found if not is_blocked(call))
         if not reached:
-            told.problems.append(_unknown(server, row, keys, found))
+            told.problems.append(_unknown(server, row, keys, found, state))
         replay.take(Step(row, reached))
     replay.end(state)
 
@@ -153,6 +153,7 @@ class _Replay:
         self._keys = keys
         self._told = told
         self._rows = keyed(state.before, keys)
+        self._hide = state.hide
 
     def take(self, step: Step) -> None:
         """One journal row: what it found must be what is there, and what it left is there from now on."""
@@ -181,7 +182,7 @@ class _Replay:
         return row.table, row_key(self._keys.get(row.table, ()), row.rowid, values or {})
 
     def _tell(self, expected: Rows, found: Rows, tail: str) -> None:
-        for change in diff_rows(expected, found):
+        for change in diff_rows(expected, found, self._hide):
             if change.op != "update" or _is_past_rounding(change):
                 self._told.problems.append(f"{self._server}.{change.place}: {change.words()}{tail}")
 
@@ -194,9 +195,15 @@ def _is_past_rounding(change: Change) -> bool:
     )
 
 
-def _unknown(server: str, row: JournalRow, keys: Mapping[str, tuple[str, ...]], found: Sequence[ToolCall]) -> str:
+def _unknown(
+    server: str,
+    row: JournalRow,
+    keys: Mapping[str, tuple[str, ...]],
+    found: Sequence[ToolCall],
+    state: ServerState,
+) -> str:
     key = row_key(keys.get(row.table, ()), row.rowid, row.before or row.after or {})
-    change = Change(row.table, row.rowid, key, row.before, row.after)
+    change = Change(row.table, row.rowid, key, row.before, row.after, state.hide)
     what = f"{server}.{change.place}: {change.words() or 'written without a change'}"
     if found:
         return f"{what}, by a call that policy denied: {describe(found[0])}"

@@ -53,6 +53,8 @@ class Asked:
     flows: bool = True
     modern: bool = False
     opens: bool = False
+    forward: bytes | None = None
+    """What goes on in place of the body, where a trace context was spliced into it."""
     gone: bool = False
     """Whether the client went away before the answer was whole."""
 
@@ -102,6 +104,8 @@ class Asking:
         why = self._outside(headers, encodings, line) if self.in_force else None
         step = strand.take(Piece(Part.WHOLE, text)) if why is None else strand.refuse(text, why)
         asked.opened = list(step.opened)
+        if step.forward and not encodings:
+            asked.forward = step.forward
         if not step.forward:
             asked.refusal = self._refusal(asked, step, why or _unreadable(text))
             if encodings and self.in_force:

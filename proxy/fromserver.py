@@ -72,18 +72,18 @@ class ServerSide:
         method = message.method
         if method is None:
             return None, [wire.malformed(message.source, "neither a request nor an answer", now, SERVER_TO_CLIENT)]
+        place = wire.recorder.place(meta_text(message, "traceparent"))
         if message.id_key is None and one.decision is None:
             if method == "notifications/cancelled":
                 self._cancelled(requested(message))
-            return None, [wire.notification(message, method, now, SERVER_TO_CLIENT)]
-        place = wire.recorder.place(meta_text(message, "traceparent"))
+            return None, [wire.notification(message, method, now, SERVER_TO_CLIENT, place)]
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, SERVER_TO_CLIENT)
         if exchange is not None:
             wire.from_server.add(exchange)
         if one.decision is None:
             return exchange, []
-        return exchange, [wire.decision(one, place, seq, now, SERVER_TO_CLIENT, None)]
+        return exchange, [wire.decision(one, place, seq, now, SERVER_TO_CLIENT, None, alone=exchange is None)]
 
     def _cancelled(self, key: IdKey | None) -> None:
         """The server gives up on a request of its own, or ends a subscription of the client's (MCP 2026-07-28)."""

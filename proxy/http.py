@@ -136,7 +136,7 @@ class HttpProxy:
                 await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
                 return
             line = await self.upstream.line()
-            sending = asyncio.ensure_future(self._send(head, asked, line, body, inbound))
+            sending = asyncio.ensure_future(self._send(head, asked, line, asked.forward or body, inbound))
             answer = await line.head()
             await self.answering.pass_on(head, asked, line, answer, out)
         except UpstreamError as error:

@@ -10,10 +10,10 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from time import monotonic
 
 import uvicorn
 
@@ -21,15 +21,12 @@ from proxy.asking import Asking
 from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
 from proxy.ledger import random_hex
-from proxy.policy import Policy
-from proxy.record import Identity
+from proxy.options import Start
 from proxy.relay import Relay
+from proxy.saying import say
 from proxy.seats import Seats
 from proxy.spanfile import SpanFile, SpanFileError, make_folder
 from proxy.upstream import HEAD_LIMIT, Upstream
-
-if TYPE_CHECKING:
-    from proxy.redact import Redactor
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written (EX_IOERR of sysexits.h)."""
@@ -56,17 +53,6 @@ class Front:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """Whose connections these are and where they are recorded; `key` is the run's, for digests."""
-
-    identity: Identity
-    folder: str
-    key: bytes
-    version: str
-    redactor: "Redactor | None" = None
-
-
 class _Server(uvicorn.Server):
     """Without signal handlers of its own."""
 
@@ -85,18 +71,20 @@ def check_folder(folder: str) -> None:
         raise SpanFileError(f"the span folder {folder} cannot be written; name another with --spans")
 
 
-def make_proxy(front: Front, record: Record, policy: Policy | None) -> HttpProxy:
-    """The application, with its connections to the server and to the record."""
+def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
+    """The application, with its connections to the server and to the record; `version` is ours."""
+    policy = start.policy
 
     def open_relay() -> Relay:
-        identity = record.identity._replace(connection=random_hex(16))
-        spans = SpanFile.create(record.folder, identity.server_id)
-        return Relay(identity, policy, record.version, spans, record.redactor)
+        identity = start.identity._replace(connection=random_hex(16))
+        spans = SpanFile.create(start.folder, identity.server_id)
+        if start.exporter is not None:
+            spans.tap = start.exporter.offer
+        return Relay(identity, policy, version, spans, start.redactor, splice=start.splice)
 
-    seats = Seats(open_relay, record.key)
     edits = policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), Asking(seats, policy), doors, edits=edits)
+    return HttpProxy(Upstream(front.upstream), Asking(Seats(open_relay, start.key), policy), doors, edits=edits)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -169,37 +157,36 @@ def raise_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def serve(
-    front: Front,
-    record: Record,
-    policy: Policy | None,
-    say: Callable[[str], None],
-    notes: Sequence[str],
-    *,
-    quiet: bool,
-) -> int:
-    """Run the proxy until it is told to stop; its exit code. `say` writes to stderr.
+def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
+    """Run the proxy until it is told to stop; its exit code. Raises PortError and SpanFileError where it cannot start.
 
-    The one line on stdout is JSON: url, host and port where clients reach us, and the server's id.
+    The one line on stdout is JSON: url and port where clients reach us, and the server's id.
     """
-    check_folder(record.folder)
+    check_folder(start.folder)
     listening = listen(front.host, front.port)
     raise_limit()
     url = address_of(listening, front.path)
-    proxy = make_proxy(front, record, policy)
+    server = start.identity.server_id
+    proxy = make_proxy(front, start, version)
 
     def started() -> None:
         if not quiet:
-            server, upstream = record.identity.server_id, f"{front.upstream}{front.path}"
-            say(f"server {server}, {url} to {upstream}, {', '.join(notes)}")
-        told = {"url": url, "port": listening.getsockname()[1], "server": record.identity.server_id}
-        sys.stdout.write(json.dumps(told) + "\n")
+            say(f"server {server}, {url} to {front.upstream}{front.path}, {start.said}", start.redactor)
+        sys.stdout.write(json.dumps({"url": url, "port": listening.getsockname()[1], "server": server}) + "\n")
         sys.stdout.flush()
 
-    seats = proxy.asking.seats
+    exporter = start.exporter
+    if exporter is not None:
+        exporter.start()
     reason = asyncio.run(run(proxy, listening, started))
-    seats.close_all(reason)
+    seats = proxy.asking.seats
+    seats.close_all(reason, None if exporter is None else exporter.tally.dropped)
+    if exporter is not None:
+        ended = monotonic()
+        exporter.finish()
+        exporter.wait(exporter.seconds_left(ended))
+        say(exporter.shortfall(start.folder), start.redactor)
     if seats.failure:
-        say(f"the record is not whole: {seats.failure}")
+        say(f"the record is not whole: {seats.failure}", start.redactor)
         return RECORD_FAILED
     return 0

@@ -33,10 +33,9 @@ class Ledger:
         self.failure = ""
 
     def write(self, records: list[str]) -> bool:
-        """Write span lines; whether all of them are on the file."""
+        """Write span lines; at once; whether they are on the file."""
         try:
-            for record in records:
-                self.spans.append(record)
+            self.spans.append_all(records)
         except SpanFileError as error:
             self.fail(str(error))
             return False
@@ -82,13 +81,50 @@ class Strand:
         self._long: LongMessage | None = None
 
     def take(self, piece: Piece) -> Step:
-        """What a piece leads to. Never raises: a fault of ours lets no call through, and keeps no answer back."""
+        """What a piece leads to, with all that is known now on the record, the answers that are about to go on too."""
+        (step,) = self.take_all([piece])
+        if self.side == "server" or self.session.connection.owed:
+            self.settle()
+        return step
+
+    def take_all(self, pieces: list[Piece]) -> list[Step]:
+        """What some pieces lead to; of whole messages behind each other the records are written with one write.
+
+        Never raises: a fault of ours lets no call through, and keeps no answer back. Answers are still owed a record.
+        """
         if self.ledger.failure:
             self.session.connection.failed = True
+        done: list[Step] = []
+        waiting: list[tuple[Step, Stamp]] = []
+        for piece in pieces:
+            if piece.part is Part.WHOLE:
+                moment = now()
+                step = self._guarded(piece, moment)
+                waiting.append((step, moment))
+            else:
+                done += self._written(waiting)
+                waiting = []
+                done.append(self._guarded(piece, now()))
+        return done + self._written(waiting)
+
+    def settle(self) -> None:
+        """Record the answers that are owed a record."""
         try:
-            return self._piece(piece)
+            self._write(self.session.connection.settle())
+        except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
+            self._fault(error)
+
+    def _written(self, waiting: list[tuple[Step, Stamp]]) -> list[Step]:
+        """Write the records of whole messages; their steps, or those in their place when they were not written."""
+        if self._write([record for step, _ in waiting for record in step.records]):
+            return [step for step, _ in waiting]
+        return [self.session.unrecorded(self.side, step, moment) for step, moment in waiting]
+
+    def _guarded(self, piece: Piece, moment: Stamp) -> Step:
+        try:
+            return self._piece(piece, moment)
         except Exception as error:
-            self._fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
+            self._fault(error)
             self._long = None
             return self._unseen(piece.data)
 
@@ -98,18 +134,17 @@ class Strand:
             step = self.session.client.refuse(data, why, now())
             self._write(step.records)
         except Exception as error:
-            self._fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
+            self._fault(error)
             return Step([])
         return step
 
     def _unseen(self, data: bytes) -> Step:
         return Step([], data if self.side == "server" and not self.session.edits else b"")
 
-    def _piece(self, piece: Piece) -> Step:
+    def _piece(self, piece: Piece, moment: Stamp) -> Step:
         match piece.part:
             case Part.WHOLE:
-                moment = now()
-                return self._recorded(self.session.line(self.side, piece.data, moment), moment)
+                return self.session.line(self.side, piece.data, moment)
             case Part.FIRST:
                 return self._first(piece.data)
             case Part.MORE:
@@ -149,16 +184,12 @@ class Strand:
         self._write(step.records)
         return step._replace(records=[], forward=data, back=b"") if long.flows else step
 
-    def _recorded(self, step: Step, moment: Stamp) -> Step:
-        """Write a step's records; the step, or the one in its place when they could not be written."""
-        return step if self._write(step.records) else self.session.unrecorded(self.side, step, moment)
-
     def _write(self, records: list[str]) -> bool:
         if self.ledger.write(records):
             return True
         self.session.connection.failed = True
         return False
 
-    def _fail(self, why: str) -> None:
-        self.ledger.fail(why)
+    def _fault(self, error: Exception) -> None:
+        self.ledger.fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
         self.session.connection.failed = True

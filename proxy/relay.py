@@ -33,9 +33,11 @@ class Passage(NamedTuple):
 
 
 class Relay:
-    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order.
+    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order, and then
+    `settle` called.
 
-    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none.
+    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none. With
+    `splice` our span ids are written over the parent ids of the trace contexts that go on to the server.
     """
 
     def __init__(
@@ -45,9 +47,12 @@ class Relay:
         version: str,
         spans: SpanFile,
         redactor: "Redactor | None" = None,
+        *,
+        splice: bool = False,
     ) -> None:
         self.session = Session(identity, policy, version, random_hex, now())
         self.session.recorder.redactor = redactor
+        self.session.connection.splice = splice
         self.ledger = Ledger(spans)
         self._lock = Lock()
         self._lines = {
@@ -91,32 +96,46 @@ class Relay:
         """One whole line from the server."""
         return self.from_server(line)
 
-    def close(self, reason: str) -> None:
-        """Record how the connection ended, and close the span file."""
+    def close(self, reason: str, not_exported: int | None = None) -> None:
+        """Record how the connection ended, and close the span file; `not_exported` counts what a live export lost."""
         with self._lock:
+            self._settle()
             spans = self.ledger.spans
-            self._write(self.session.closed(reason, now(), spans.recorded, spans.dropped).records)
+            self._write(self.session.closed(reason, now(), spans.recorded, spans.dropped, not_exported).records)
             self.ledger.close()
 
+    def settle(self) -> None:
+        """Record the answers that have been sent on. Call it once what `from_client` and `from_server` gave is sent.
+
+        So no peer waits for what it need not wait for: a call is on disk before the server sees it, and by the time
+        that its answer goes on its effect is done (wire rules 8 and 9).
+        """
+        with self._lock:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._strands["server"].settle()
+        self._failing()
+
     def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
-        strand = self._strands[side]
-        if len(pieces) == 1:
-            with self._lock:
-                step = strand.take(pieces[0])
-            ahead, behind = step.forward, step.back
-        else:
-            with self._lock:
-                steps = [strand.take(piece) for piece in pieces]
-            ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
-        if self.ledger.failure:
-            # What the server asks of the client is looked at from now on, so it must be there whole.
-            self._lines["server"].limit = CAP
+        with self._lock:
+            steps = self._strands[side].take_all(pieces)
+            # An answer that policy may have to look at is recorded first: what is seen of it is then all there is.
+            if side == "server" and self.session.edits:
+                self._settle()
+            self._failing()
+        ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]
         return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line)
 
+    def _failing(self) -> None:
+        if self.ledger.failure:
+            # What the server asks of the client is looked at from now on, so it must be there whole.
+            self._lines["server"].limit = CAP
+
     def _write(self, records: list[str]) -> None:
         if not self.ledger.write(records):
             self.session.connection.failed = True
-            self._lines["server"].limit = CAP
+            self._failing()

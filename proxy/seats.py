@@ -53,11 +53,11 @@ class Seat:
             self._events.popitem(last=False)
         return False
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, not_exported: int | None = None) -> None:
         """Record that the connection ended, once."""
         if not self.closed:
             self.closed = True
-            self.relay.close(reason)
+            self.relay.close(reason, not_exported)
 
 
 class Seats:
@@ -130,21 +130,21 @@ class Seats:
             self._shared.relay.session.connection.version = version or self._shared.relay.session.connection.version
             self.close(seat, "session_ended")
 
-    def close(self, seat: Seat, reason: str) -> None:
+    def close(self, seat: Seat, reason: str, not_exported: int | None = None) -> None:
         """End a connection."""
         self._by_session.pop(seat.session_id, None)
         self._by_endpoint.pop(seat.endpoint, None)
         self._all.pop(id(seat), None)
         if self._shared is seat:
             self._shared = None
-        seat.close(reason)
+        seat.close(reason, not_exported)
         if seat.relay.failure:
             self.fail(seat.relay.failure)
 
-    def close_all(self, reason: str) -> None:
-        """The proxy ends."""
+    def close_all(self, reason: str, not_exported: int | None = None) -> None:
+        """The proxy ends; `not_exported` counts what a live export lost."""
         for seat in list(self._all.values()):
-            self.close(seat, reason)
+            self.close(seat, reason, not_exported)
 
     def _tidy(self) -> None:
         """Close what is idle too long, and of too many the one that was used least lately."""

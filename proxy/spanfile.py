@@ -4,7 +4,11 @@ Refuses to know what a span says, and how one is read.
 """
 
 import os
+from collections.abc import Callable, Sequence
 from threading import RLock
+
+Tap = Callable[[str | bytes], None]
+"""Is given every line that was written; it must neither block nor raise."""
 
 
 class SpanFileError(ValueError):
@@ -32,13 +36,14 @@ class SpanFile:
     Both pumps of a proxy may append at once. A broken file takes nothing more, so that its torn line stays the last.
     """
 
-    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded")
+    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded", "tap")
 
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
         self.recorded = 0
         self.dropped = 0
         self.broken = False
+        self.tap: Tap | None = None
         self._fd = fd
         # Re-entrant: a signal handler may record while the main thread is inside `append`.
         self._lock = RLock()
@@ -69,22 +74,31 @@ class SpanFile:
 
         Raises SpanFileError when the write fails or is short, and at once for ever after.
         """
+        self.append_all((line,))
+
+    def append_all(self, lines: Sequence[str | bytes]) -> None:
+        """Write several lines with one write(2). When it raises, none of them counts as recorded."""
+        if not lines:
+            return
         with self._lock:
             if self.broken or self._fd < 0:
-                self.dropped += 1
+                self.dropped += len(lines)
                 raise SpanFileError(
                     f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
                 )
             try:
-                data = (line.encode() if isinstance(line, str) else line) + b"\n"
+                data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
                 written = os.write(self._fd, data)
                 if written != len(data):
                     raise OSError(f"short write, {written} of {len(data)} bytes")
             except (OSError, ValueError) as error:
                 self.broken = True
-                self.dropped += 1
+                self.dropped += len(lines)
                 raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
-            self.recorded += 1
+            self.recorded += len(lines)
+            if self.tap is not None:
+                for line in lines:
+                    self.tap(line)
 
     def close(self) -> None:
         """Close the file; a second time does nothing. Raises SpanFileError when the system reports a late failure."""

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("proxy", "harness", "servers")
 EDGES = {
     "ledger",
+    "options",
     "httpserve",
     "seats",
     "upstream",
@@ -24,6 +25,9 @@ EDGES = {
     "bridge",
     "spanread",
     "argumentschema",
+    "otlp",
+    "otlpsdk",
+    "saying",
     "yamlfile",
 }
 """Modules of proxy/ that know the system, or a costly library; every other one is pure."""

@@ -55,16 +55,21 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path) -> Prepared:
-    """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError."""
+def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp: str | None = None) -> Prepared:
+    """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
+
+    `otlp` is where the proxies send copies of their spans; None for nowhere.
+    """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
     upstreams = tuple(
-        _upstream(scenario, server_id, server, context, folder) for server_id, server in scenario.servers.items()
+        _upstream(scenario, server_id, server, context, folder, otlp) for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams)
 
 
-def _upstream(scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path) -> Upstream:
+def _upstream(
+    scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path, otlp: str | None
+) -> Upstream:
     policy_map = scenario.policy_for(server_id)
     policy = None
     if policy_map is not None:
@@ -87,6 +92,8 @@ def _upstream(scenario: Scenario, server_id: str, server: Server, context: Path,
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if otlp is not None:
+        options += ["--otlp", otlp]
     command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     return Upstream(server_id, server, policy, database, command, environment)
 

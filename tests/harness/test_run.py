@@ -27,9 +27,10 @@ def write_agent(folder: Path, agent: JSON, name: str = "agent.yaml") -> Path:
     return path
 
 
-def wiretrap(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def wiretrap(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [*wiretrap_command(), "run", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def ticketing(folder: Path, agent: JSON, **fields: JSON) -> Path:

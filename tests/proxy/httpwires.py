@@ -13,8 +13,9 @@ import uvicorn
 
 from proxy import vocabulary as v
 from proxy.http import HttpProxy
-from proxy.httpserve import Front, Record, listen, make_proxy, make_server
+from proxy.httpserve import Front, listen, make_proxy, make_server
 from proxy.httpwords import Headers, Origin
+from proxy.options import Start
 from proxy.policy import Policy
 from proxy.record import Identity
 from proxy.spanread import read_spans
@@ -266,13 +267,21 @@ class Running:
 class Proxy:
     """The proxy in front of a port of this machine, as the server `x`."""
 
-    def __init__(self, folder: Path, port: int, policy: Policy | None = None, **front: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        policy: Policy | None = None,
+        splice: bool = False,
+        names: tuple[str, ...] = (),
+        origins: tuple[str, ...] = (),
+    ) -> None:
         self.folder = folder / "spans"
         self.folder.mkdir()
         identity = Identity("x", "third_party", "http", "", "run", "scenario", 2, "agent")
-        told = Front(Origin("http", "127.0.0.1", port), "/mcp", "127.0.0.1", 0, **front)
-        record = Record(identity, str(self.folder), KEY, "0.1.0")
-        self.app: HttpProxy = make_proxy(told, record, policy)
+        told = Front(Origin("http", "127.0.0.1", port), "/mcp", "127.0.0.1", 0, names, origins)
+        start = Start(identity, policy, str(self.folder), KEY, None, None, splice, "")
+        self.app: HttpProxy = make_proxy(told, start, "0.1.0")
         self.running = Running(lambda: make_server(self.app))
         self.port = self.running.port
         self.closed = False
@@ -312,12 +321,16 @@ class Proxy:
 
 @contextmanager
 def through(
-    folder: Path, policy: Policy | None = None, handler: Handler = echo, **front: tuple[str, ...]
+    folder: Path,
+    policy: Policy | None = None,
+    handler: Handler = echo,
+    names: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
 ) -> Iterator[tuple[Proxy, Upstream]]:
     """A proxy and the scripted server behind it."""
     upstream = Upstream(handler)
     try:
-        proxy = Proxy(folder, upstream.port, policy, **front)
+        proxy = Proxy(folder, upstream.port, policy, names=names, origins=origins)
         try:
             yield proxy, upstream
         finally:

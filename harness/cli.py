@@ -45,7 +45,7 @@ def main() -> None:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:
             command = import_module(f"harness.commands.{name}").command
-            command.main(arguments[1:], prog_name=f"wiretrap {name}", help_option_names=["-h", "--help"])
+            command.main(arguments[1:], prog_name=f"wiretrap {name}")
         case []:
             sys.stderr.write(usage())
             sys.exit(2)

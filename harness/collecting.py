@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.hiding import Hiding
-from harness.redacted import hidden_dump, hidden_journal, recorded_requests
+from harness.redacted import hidden_dump, hidden_journal, recorded_expected, recorded_requests
 from harness.runfolder import TrialFolder, write_new
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, read_journal, write_dump, write_journal
@@ -92,15 +92,14 @@ def gather(
         notes=torn,
     )
     write_new(folder.trace, trace_text(trace))
-    # The trace is made of the record, so what it is compared with must have the same marks.
-    expected = hiding.json(dict(scenario.expected))
     evidence = Evidence(
         trace=trace,
         completed=completed,
         servers=tuple(scenario.servers),
         initialised=initialised(trace),
         state=state,
-        expected=expected if isinstance(expected, dict) else {},
+        # The trace is made of the record, so what it is compared with must have the same marks.
+        expected=recorded_expected(hiding, scenario.expected),
         user_message=hiding.text(scenario.user_message),
     )
     return Gathered(evidence, trace.gaps)

@@ -3,6 +3,7 @@
 Refuses to know files. Verdicts are reached on real rows and on recorded calls; only what is shown goes through here.
 """
 
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,9 @@ from proxy.spans import JSON
 
 _DIGEST_LIKE = 1 << 32
 """Row numbers from here on may be digests, as those of the folder fixture are: of the row's path."""
+
+_CANONICAL = re.compile(r"(mcp/[A-Za-z0-9._-]+/)(.*)", re.DOTALL)
+_NAMES = frozenset({"denied_tools", "allowed_tools"})
 
 
 def hidden_dump(hiding: Hiding, dump: Dump) -> Dump:
@@ -108,5 +112,24 @@ def recorded_assertions(hiding: Hiding, assertions: Sequence[Assertion]) -> tupl
 
 def _recorded(hiding: Hiding, assertion: Assertion) -> Assertion:
     fields: dict[str, JSON] = assertion.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    hidden = {name: value if name == "type" else hiding.json(value) for name, value in fields.items()}
+    hidden = {
+        name: value if name == "type" else _name(hiding, value) if name == "tool" else hiding.json(value)
+        for name, value in fields.items()
+    }
     return assertion if hidden == fields else parse_assertion(hidden)
+
+
+def recorded_expected(hiding: Hiding, expected: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The scenario's `expected` with secrets as the record has them: of one that is named, its mark."""
+    return {
+        name: [_name(hiding, item) for item in value]
+        if name in _NAMES and isinstance(value, list)
+        else hiding.json(value)
+        for name, value in expected.items()
+    }
+
+
+def _name(hiding: Hiding, value: JSON) -> JSON:
+    """A tool's name as a call of the trace has it: the server's id comes from the configuration and stays."""
+    parts = _CANONICAL.fullmatch(value) if isinstance(value, str) else None
+    return hiding.json(value) if parts is None else parts[1] + hiding.text(parts[2])

@@ -35,7 +35,8 @@ def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
 
     Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options of
     ours come before COMMAND; what follows it is the server's. The exit code is the server's; or 2 when we could not
-    start, 127 when COMMAND is not found, and 74 when the record is not whole and the server's was 0.
+    start, 127 when COMMAND is not found, 126 when it is no program, and 74 when the record is not whole and the
+    server's was 0.
     """
     redactor: Redactor | None = None
     try:
@@ -47,6 +48,7 @@ def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
         file = SpanFile.create(started.folder, options["server"])
         if not options["quiet"]:
             say(f"server {options['server']}, {started.said}", redactor)
+        say(started.warning, redactor)
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
         serve(

@@ -9,7 +9,8 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
 from proxy import vocabulary as v
-from proxy.frames import IdKey, Message, id_key
+from proxy.frames import Message
+from proxy.ids import IdKey, id_key
 from proxy.judging import Judgement
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.rounds import CallKey, Leg

@@ -7,18 +7,23 @@ Refuses to know directions, sessions and policy.
 import json
 import re
 from collections.abc import Callable, Iterable
-from decimal import Decimal, InvalidOperation
 from json import JSONDecoder
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from proxy.keys import ENVELOPE_NAMES, PARAMS_NAMES, envelope_problem, params_problem, shown
+from proxy.ids import IdKey, id_key
+from proxy.keys import (
+    ENVELOPE_NAMES,
+    PARAMS_NAMES,
+    PROTOTYPE,
+    PROTOTYPE_PROBLEM,
+    envelope_problem,
+    params_problem,
+    shown,
+)
 from proxy.spans import JSON
 
 CAP = 16 * 1024 * 1024
 """Bytes of one line that are looked at (wire rule 2)."""
-
-IdKey: TypeAlias = tuple[Literal["s"], str] | tuple[Literal["n"], int | Decimal]
-"""An id by type and value: 1, "1" and true differ, 1 and 1.0 are one number (wire rule 3)."""
 
 _BLANK = " \t\n\r"
 _Scan: TypeAlias = Callable[[str, int], tuple[JSON, int]]
@@ -89,25 +94,6 @@ class Line(NamedTuple):
     batch: bool
 
 
-def id_key(value: JSON, text: str) -> IdKey | None:
-    """The typed key of an id whose value and text are given; None when no answer can be told by it."""
-    match value:
-        case str():
-            return ("s", value)
-        case bool():
-            return None
-        case int():
-            return ("n", value)
-        case float():
-            try:
-                number = Decimal(text)
-            except InvalidOperation:  # an exponent past what a Decimal holds
-                return None
-            return ("n", number) if number.is_finite() else None
-        case _:
-            return None
-
-
 def _refuse_constant(name: str) -> JSON:
     raise FrameError(f"{name} is not JSON")
 
@@ -116,6 +102,8 @@ def _refuse_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     table = dict(pairs)
     if len(table) != len(pairs):
         raise FrameError(f"the key {shown(_repeated(key for key, _ in pairs))} is repeated")
+    if PROTOTYPE in table:
+        raise FrameError(PROTOTYPE_PROBLEM)
     return table
 
 
@@ -213,6 +201,9 @@ def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
             raise FrameError(f"the key {shown(_repeated(member.key for member in members))} is repeated")
         if len(params) != len(inner):
             raise FrameError(f"the key {shown(_repeated(member.key for member in inner))} is repeated")
+        method = table.get("method")
+        if method is not None and not isinstance(method.value, str):
+            raise FrameError("its method is no text, and some readers make text of it")
         problem = None if table.keys() <= ENVELOPE_NAMES else envelope_problem(table)
         if problem is None and not params.keys() <= PARAMS_NAMES:
             problem = params_problem(params)

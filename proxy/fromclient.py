@@ -6,10 +6,10 @@ Refuses to know pipes, and what the server says.
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
 from proxy.frames import FrameError, Line, Message, read_loose, read_strict
-from proxy.judging import Judgement, is_judged, judge_request, meta_text
+from proxy.judging import Judgement, is_judged, judge_reading, judge_request, meta_text
 from proxy.longlines import Begun, first_seen, flowed
 from proxy.policy import NO_POLICY, Decision
-from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
+from proxy.readings import SHORTEST_BUFFER, Reading, answerable_ids, hidden_readings, ids_of, nested_readings, readings
 from proxy.record import Place, Stamp
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
 from proxy.scan import EnvelopeScanner
@@ -47,6 +47,8 @@ class ClientSide:
             line = read_strict(raw)
             if any(is_judged(reading.method) for reading in hidden_readings(raw)):
                 raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
+            if len(raw) > SHORTEST_BUFFER and self._hides_call(line, raw):
+                raise FrameError("a message stands inside it that is denied by itself")
         except FrameError as problem:
             odd, strict = str(problem), False
             if wire.strict:
@@ -63,6 +65,19 @@ class ClientSide:
         if any(one.refused for one in judged):
             return self._refuse(judged, line, now)
         return self._forward(judged, raw, odd, now, splice=wire.splice and strict)
+
+    def _hides_call(self, line: Line, raw: bytes) -> bool:
+        if self.connection.policy is None and not self.connection.failed:
+            return False
+        own = sum(message.method is not None for message in line.messages)
+        return any(self._denies(reading) for reading in nested_readings(raw, own))
+
+    def _denies(self, reading: Reading) -> bool:
+        """Whether a message inside another one would be refused, if a server took it for one."""
+        wire = self.connection
+        return is_judged(reading.method) and (
+            wire.policy is None or judge_reading(reading, wire.policy, wire.server, wire.trust)
+        )
 
     def _judge(self, message: Message, odd: str | None) -> Judgement:
         wire = self.connection
@@ -144,7 +159,7 @@ class ClientSide:
         decision = Decision("deny", rule, why, True)
         record = self.connection.unread_decision(raw, why, seen, decision, now, CLIENT_TO_SERVER)
         ids, batch = answerable_ids(raw) if seen else ([], False)
-        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids]
+        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule, reason=why) for text in ids]
         return Step([record], back=_reply(replies, batch=batch))
 
     def long_line(self, head: bytes, scanner: EnvelopeScanner, now: Stamp) -> Step | None:
@@ -174,5 +189,7 @@ class ClientSide:
         seen = first_seen(wire, scanner, CLIENT_TO_SERVER)
         decision = Decision("deny", rule, why, True)
         record = wire.cut_decision(head, why, seen, decision, begun, CLIENT_TO_SERVER, alone=True)
-        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids_of(scanner)]
+        replies = [
+            error(text, code, f"Wiretrap refused this message: {why}", rule, reason=why) for text in ids_of(scanner)
+        ]
         return Step([record], back=_reply(replies, batch=scanner.array))

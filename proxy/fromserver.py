@@ -6,7 +6,8 @@ Refuses to know pipes, and which calls are allowed.
 from proxy import vocabulary as v
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
-from proxy.frames import FrameError, IdKey, Message, read_loose, read_strict
+from proxy.frames import FrameError, Message, read_loose, read_strict
+from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed

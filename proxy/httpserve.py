@@ -172,6 +172,7 @@ def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
     def started() -> None:
         if not quiet:
             say(f"server {server}, {url} to {front.upstream}{front.path}, {start.said}", start.redactor)
+        say(start.warning, start.redactor)
         sys.stdout.write(json.dumps({"url": url, "port": listening.getsockname()[1], "server": server}) + "\n")
         sys.stdout.flush()
 

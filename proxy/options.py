@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 import click
 
 from proxy.context import Context, ContextError, read_context, redact_key
+from proxy.glob import glob_server
 from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
 from proxy.saying import say
@@ -92,6 +93,7 @@ class Start(NamedTuple):
     exporter: "Exporter | None"
     splice: bool
     said: str
+    warning: str = ""
 
 
 def shared(command: _F) -> _F:
@@ -130,7 +132,7 @@ def make_redactor(context: Context, key: bytes, served: Mapping[str, str]) -> "R
 def start(transport: str, options: Shared, context: Context, key: bytes, redactor: "Redactor | None") -> Start:
     """Everything else. Raises ValueError where an option cannot be used."""
     policy_file, deny, server = options["policy_file"], options["deny"], options["server"]
-    policy = load_policy(policy_file, deny) if policy_file is not None else deny_policy(deny) if deny else None
+    policy = _policy(policy_file, deny, server)
     exporter = _exporter(options["otlp"])
     run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
     folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
@@ -150,13 +152,26 @@ def start(transport: str, options: Shared, context: Context, key: bytes, redacto
     said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
     sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
     splice = options["trace_context"] == "splice"
-    return Start(identity, policy, folder, key, redactor, exporter, splice, f"spans {folder}, {said}{sent}")
+    warning = ""
+    if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
+        warning = f"no rule of the policy speaks of the server {server}"
+    return Start(identity, policy, folder, key, redactor, exporter, splice, f"spans {folder}, {said}{sent}", warning)
 
 
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     """Where spans go when nobody said: $XDG_STATE_HOME/wiretrap/spans/<run id>."""
     home = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(home, "wiretrap", "spans", run_id)
+
+
+def _policy(path: str | None, deny: tuple[str, ...], server: str) -> Policy | None:
+    """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
+    policy = load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
+    for glob in deny:
+        named = glob_server(glob)
+        if named not in {None, server}:
+            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {server!r}")
+    return policy
 
 
 def _exporter(url: str | None) -> "Exporter | None":

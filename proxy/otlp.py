@@ -31,7 +31,7 @@ BATCH_BYTES = 2 * 1024 * 1024
 """What is sent at once, at the most: receivers take no more than 4 MiB, and one span of ours has never more than 3."""
 LINGER = 0.2
 """Seconds that a span waits for others to go with it, and the first one before the SDK is loaded."""
-_SWITCH = 0.0005
+_SWITCH = 0.0001
 """Seconds after which a busy thread gives the interpreter up; it is 5 ms by default, which no frame must wait."""
 
 
@@ -154,18 +154,17 @@ class Exporter:
     def _spans(self, first: str) -> Iterator[Span | None]:
         """The spans as they come; None where it is time to send those that have come."""
         line: str | None = first
-        due: float | None = None
         while line is not None:
             self._bytes_out += len(line)
             yield from spans_of(json.loads(shortened(line)), "a span that was just written")
-            due = due if due is not None else monotonic() + LINGER
-            while True:
-                try:
-                    line = self._lines.get(timeout=None if due is None else max(due - monotonic(), 0.0))
-                    break
-                except Empty:
-                    due = None
-                    yield None
+            try:
+                line = self._lines.get_nowait()
+            except Empty:
+                yield None
+                line = self._lines.get()
+                if line is not None:
+                    # Whoever has just written it is about to send a frame on, and must not share the processor now.
+                    self._finishing.wait(LINGER)
         self._ended = True
 
 

@@ -11,5 +11,7 @@ def say(text: str, redactor: "Redactor | None" = None) -> None:
     """Write one line; nothing where there is nothing to say."""
     if text:
         said = text if redactor is None else redactor.text(text)[0]
-        sys.stderr.write(f"wiretrap: {said}\n")
+        # A path or a message may come from elsewhere: nothing in it is to steer the terminal.
+        shown = "".join([letter if letter.isprintable() else repr(letter)[1:-1] for letter in said])
+        sys.stderr.write(f"wiretrap: {shown}\n")
         sys.stderr.flush()

@@ -36,15 +36,19 @@ class SpanFile:
     Both pumps of a proxy may append at once. A broken file takes nothing more, so that its torn line stays the last.
     """
 
-    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded", "tap")
+    __slots__ = ("_fd", "_identity", "_lock", "_size", "broken", "dropped", "path", "recorded", "tap")
 
     def __init__(self, path: str, fd: int) -> None:
-        self.path = path
+        # Absolute: nobody's change of folder may make it another file.
+        self.path = os.path.abspath(path)
         self.recorded = 0
         self.dropped = 0
         self.broken = False
         self.tap: Tap | None = None
         self._fd = fd
+        opened = os.fstat(fd)
+        self._identity = (opened.st_dev, opened.st_ino)
+        self._size = opened.st_size
         # Re-entrant: a signal handler may record while the main thread is inside `append`.
         self._lock = RLock()
 
@@ -87,6 +91,7 @@ class SpanFile:
                     f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
                 )
             try:
+                self._check()
                 data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
                 written = os.write(self._fd, data)
                 if written != len(data):
@@ -96,9 +101,18 @@ class SpanFile:
                 self.dropped += len(lines)
                 raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
             self.recorded += len(lines)
+            self._size += len(data)
             if self.tap is not None:
                 for line in lines:
                     self.tap(line)
+
+    def _check(self) -> None:
+        """Raise OSError when what was written is no longer there: somebody moved, removed, cut or wrote to the file."""
+        there = os.stat(self.path)
+        if (there.st_dev, there.st_ino) != self._identity:
+            raise OSError("another file stands in its place")
+        if there.st_size != self._size:
+            raise OSError(f"it has {there.st_size} bytes where {self._size} were written")
 
     def close(self) -> None:
         """Close the file; a second time does nothing. Raises SpanFileError when the system reports a late failure."""

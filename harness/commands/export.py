@@ -41,7 +41,7 @@ class _Counted:
                 self.others += 1
 
 
-@click.command("export")
+@click.command("export", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SPANS...")
 @click.option(
     "--otlp",

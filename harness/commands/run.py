@@ -125,7 +125,7 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hid
     )
 
 
-@click.command("run")
+@click.command("run", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--agent", metavar="FILE", help="An agent file, in place of the scenarios' own agents.")
 @click.option(

@@ -73,8 +73,8 @@ def _upstream(
     policy_map = scenario.policy_for(server_id)
     policy = None
     if policy_map is not None:
-        # Not ASCII alone: a YAML reader takes an escaped surrogate pair for two characters.
-        policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, ensure_ascii=False, indent=2))
+        # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
+        policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
     environment: Mapping[str, str] = {}
     database = None
     match server:

@@ -5,8 +5,10 @@ import secrets
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from proxy.spans import JSON
 from tests.harness.runs import Ran, run, write_scenario
@@ -34,18 +36,30 @@ class Planted:
         ]
 
     def strays(self) -> list[str]:
-        """Files with a marker of another trial."""
-        found = []
+        """Where a marker of another trial stands."""
+        return [
+            f"{place}: that of {name}"
+            for place, owner, data in self._pieces()
+            for name, marker in self.markers.items()
+            if name != owner and marker.encode() in data
+        ]
+
+    def _pieces(self) -> Iterator[tuple[str, str, bytes]]:
+        """A place, whose it is, and what stands there: the trials' files, and of the reports each trial's part."""
         for path in sorted(self.ran.folder.rglob("*")):
-            if path.is_file():
-                own = path.relative_to(self.ran.folder).parts[0]
-                data = path.read_bytes()
-                found += [
-                    f"{path}: that of {name}"
-                    for name, marker in self.markers.items()
-                    if name != own and marker.encode() in data
-                ]
-        return found
+            if path.is_file() and path.name not in ("report.json", "junit.xml"):
+                place = path.relative_to(self.ran.folder)
+                yield str(place), place.parts[0], path.read_bytes()
+        match self.ran.document("report.json"):
+            case {"scenarios": list(scenarios), **rest}:
+                yield "report.json", "", json.dumps(rest).encode()
+                for scenario in scenarios:
+                    assert isinstance(scenario, dict)
+                    yield "report.json", str(scenario["id"]), json.dumps(scenario).encode()
+            case _:
+                raise AssertionError("the report has no scenarios")
+        for case in ElementTree.parse(self.ran.folder / "junit.xml").iter("testcase"):
+            yield "junit.xml", str(case.get("name")), ElementTree.tostring(case)
 
 
 def plant(folder: Path, trials: int, jobs: int) -> Planted:

@@ -14,5 +14,6 @@ def test_a_marker_in_another_trials_folder_would_be_found(tmp_path: Path) -> Non
     planted = plant(tmp_path, 2, 2)
     one, other = planted.markers
     (planted.ran.folder / other / "1" / "agent.err").write_text(f"so {planted.markers[one]}")
-    (planted.ran.folder / "report.json").write_text(planted.markers[other])
-    assert len(planted.strays()) == 2
+    manifest = planted.ran.folder / "manifest.json"
+    manifest.write_text(planted.markers[other])
+    assert planted.strays() == [f"manifest.json: that of {other}", f"{other}/1/agent.err: that of {one}"]

@@ -217,6 +217,7 @@ def test_options_behind_the_command_are_the_commands(wire: Wire, dashes: tuple[s
         ("--spam", "x"),
         ("--trust", "friend"),
         ("--deny", "evil"),
+        ("--deny", "mcp/y/evil"),
         ("--deny", "mcp/x"),
         ("--policy", "no-such-file"),
         ("--context", "no-such-file"),
@@ -260,6 +261,19 @@ def test_stderr_is_the_servers_and_one_line_of_ours(wire: Wire) -> None:
     assert rest == b"from the server"
     _, err = finish(wire.start(command=loud, options=("--quiet",)))
     assert err == b"from the server"
+
+
+def test_a_policy_that_speaks_of_other_servers_only_is_told(wire: Wire, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("rules: [{deny: mcp/y/evil}]")
+    _, err = finish(wire.start("silent", options=("--policy", str(tmp_path / "policy.yaml"))))
+    assert b"no rule of the policy speaks of the server x" in err
+
+
+def test_nothing_that_we_say_steers_a_terminal(wire: Wire) -> None:
+    wire.spans_folder = wire.spans_folder.with_name("spans\x1b[31m")
+    _, err = finish(wire.start("silent"))
+    assert b"\x1b" not in err
+    assert b"spans\\x1b[31m" in err
 
 
 def test_span_files_are_private(wire: Wire) -> None:

@@ -122,7 +122,6 @@ def _any_integer(digits: str) -> JSON:
 
 
 STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
-"""Reads RFC 8259 without repeated keys."""
 _LOOSE = JSONDecoder(strict=False)
 _LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
 

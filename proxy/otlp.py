@@ -25,7 +25,9 @@ FLUSH = 1.4
 """Seconds that sending the rest may take at the end; some clients kill a server 2 s after they closed its stdin."""
 QUEUE_SPANS = 4096
 QUEUE_BYTES = 32 * 1024 * 1024
-"""What waits to be sent, at the most; a span that finds the queue full is dropped, and counted."""
+"""What waits to be sent, at the most and one line beyond; a span that finds the queue full is dropped, and counted."""
+SMALL = 16 * 1024
+"""A line no longer than this is not dropped for the sake of bytes: it may be the span that all others hang from."""
 BATCH_SPANS = 64
 BATCH_BYTES = 2 * 1024 * 1024
 """What is sent at once, at the most: receivers take no more than 4 MiB, and one span of ours has never more than 3."""
@@ -78,8 +80,8 @@ class Exporter:
         """Take a line of the record that was just written."""
         self._offered += 1
         text = line if isinstance(line, str) else line.decode()
-        waiting = self._bytes_in - self._bytes_out
-        if self._lines.qsize() >= QUEUE_SPANS or (waiting and waiting + len(text) > QUEUE_BYTES):
+        full = self._bytes_in - self._bytes_out >= QUEUE_BYTES
+        if self._lines.qsize() >= QUEUE_SPANS or (full and len(text) > SMALL):
             self._refused += 1
             return
         self._bytes_in += len(text)

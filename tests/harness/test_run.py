@@ -266,7 +266,7 @@ def test_every_error_of_every_scenario_is_printed_and_the_exit_code_is_2(tmp_pat
         (["--command", "true", "--agent", "x.yaml"], "not both"),
         (["--agent", "absent.yaml"], "absent.yaml"),
         (["--trials", "0"], "--trials"),
-        (["--otlp", "http://localhost"], "--otlp"),
+        (["--otlp", "ftp://localhost"], "--otlp"),
     ],
 )
 def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(tmp_path: Path, arguments: list[str], said: str) -> None:

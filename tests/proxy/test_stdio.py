@@ -4,6 +4,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import stat
 import subprocess
@@ -395,6 +396,26 @@ def test_a_record_that_cannot_be_written_refuses_the_call_and_says_so(wire: Wire
         for answer in answers
         if answer["result"]["isError"]
     )
+    assert b"the record is not whole" in err
+    assert process.returncode == 74
+
+
+@pytest.mark.parametrize("removed", ["folder", "file"])
+def test_a_record_that_is_taken_away_refuses_the_next_call_and_says_so(wire: Wire, removed: str) -> None:
+    process = wire.start("answer")
+    assert process.stdin is not None
+    process.stdin.write(call(1))
+    assert json.loads(read_line(process))["id"] == 1
+    if removed == "folder":
+        shutil.rmtree(wire.spans_folder)
+    else:
+        for file in wire.spans_folder.iterdir():
+            file.unlink()
+    process.stdin.write(call(2))
+    refused = json.loads(read_line(process))
+    assert refused["result"]["_meta"]["io.wiretrap/refusal"]["code"] == 10004
+    _, err = finish(process)
+    assert wire.logged() == call(1)
     assert b"the record is not whole" in err
     assert process.returncode == 74
 

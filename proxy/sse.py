@@ -4,6 +4,7 @@ It follows the WHATWG HTML standard, section 9.2.6. Refuses to know JSON-RPC, an
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from proxy.lines import Part, Piece
@@ -27,6 +28,21 @@ class Event(NamedTuple):
     start: int
     end: int
     has_data: bool
+
+
+def _line_ends(chunk: bytes, at: int) -> Iterator[tuple[int, int]]:
+    """Where the ends of lines begin and end, from `at` on. A regular expression would take ten times as long."""
+    feed, back = chunk.find(b"\n", at), chunk.find(b"\r", at)
+    while feed >= 0 or back >= 0:
+        if back < 0 or 0 <= feed < back:
+            start, at = feed, feed + 1
+        else:
+            start, at = back, back + (2 if feed == back + 1 else 1)
+        yield start, at
+        if 0 <= feed < at:
+            feed = chunk.find(b"\n", at)
+        if 0 <= back < at:
+            back = chunk.find(b"\r", at)
 
 
 class EventReader:
@@ -68,14 +84,14 @@ class EventReader:
                 if self._start == self.line_start - 1:
                     self._start += 1
         base = self.at
-        while (match := _END.search(chunk, at)) is not None:
-            self.at = base + match.start()
-            self._part(chunk[at : match.start()], found)
-            self.at = base + match.end()
+        for start, end in _line_ends(chunk, at):
+            self.at = base + start
+            self._part(chunk[at:start], found)
+            self.at = base + end
             self._end_of_line(found)
             self.line_start = self.at
-            at = match.end()
-            self._skip_feed = match.group() == b"\r" and at == len(chunk)
+            at = end
+        self._skip_feed = self._skip_feed or chunk.endswith(b"\r")
         self.at = base + len(chunk)
         self._part(chunk[at:], found)
         return found

@@ -23,6 +23,10 @@ Receive: TypeAlias = "Callable[[], Awaitable[MutableMapping[str, object]]]"
 Send: TypeAlias = "Callable[[MutableMapping[str, object]], Awaitable[None]]"
 
 
+SMALL = 32 * 1024
+"""Bytes of a request that the system takes at once, whether the server reads them or not."""
+
+
 class ClientGoneError(ValueError):
     """The client closed its connection before it had sent all."""
 
@@ -136,7 +140,12 @@ class HttpProxy:
                 await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
                 return
             line = await self.upstream.line()
-            sending = asyncio.ensure_future(self._send(head, asked, line, asked.forward or body, inbound))
+            going = self._send(head, asked, line, asked.forward or body, inbound)
+            if inbound.ended.is_set() and len(body) <= SMALL:
+                await going
+            else:
+                # The server may answer, or have to be read from, before it has taken all.
+                sending = asyncio.ensure_future(going)
             answer = await line.head()
             await self.answering.pass_on(head, asked, line, answer, out)
         except UpstreamError as error:

@@ -45,6 +45,10 @@ isolation: setup
 fuzz: setup
 	@$(BIN)/python -m tests.proxy.fuzz $(or $(SECONDS),60) $(or $(SEED),1)
 
+# The official suite, direct against through the proxy; `make conformance WRITE=docs/conformance.md` writes the page too.
+conformance: setup
+	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE))
+
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

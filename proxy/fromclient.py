@@ -52,7 +52,7 @@ class ClientSide:
         except FrameError as problem:
             odd, strict = str(problem), False
             if wire.strict:
-                return self._refuse_unreadable(raw, odd, now)
+                return self.refuse(raw, odd, now)
             try:
                 line = read_loose(raw)
             except FrameError:
@@ -60,7 +60,7 @@ class ClientSide:
         if line.batch and odd is None and wire.version != BATCH_VERSION:
             odd = f"it is an array, which only protocol {BATCH_VERSION} has"
             if wire.strict:
-                return self._refuse_unreadable(raw, odd, now)
+                return self.refuse(raw, odd, now)
         judged = [self._judge(message, odd) for message in line.messages]
         if any(one.refused for one in judged):
             return self._refuse(judged, line, now)
@@ -151,8 +151,8 @@ class ClientSide:
                 replies.append(reply)
         return Step(records, back=_reply(replies, batch=line.batch))
 
-    def _refuse_unreadable(self, raw: bytes, why: str, now: Stamp) -> Step:
-        """Refuse a line that has no one reading; every id that it may ask under is answered."""
+    def refuse(self, raw: bytes, why: str, now: Stamp) -> Step:
+        """Refuse a line that has no one reading, and say `why`; every id that it may ask under is answered."""
         seen = readings(raw)
         rule, code, why = ("recorder failed", RECORDER_FAILED, _FAILED) if self.connection.failed else (
             "one reading", NOT_READABLE, why)  # fmt: skip

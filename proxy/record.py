@@ -174,6 +174,10 @@ class Recorder:
             attributes.append(encode_attribute(v.REDACTIONS, total))
         return name, attributes, failure
 
+    def also(self, attributes: Mapping[str, Attribute]) -> None:
+        """Attributes that every further span of this connection has."""
+        self._common = ",".join([self._common, *(encode_attribute(key, value) for key, value in attributes.items())])
+
     def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
         """The attributes that every zero-length span begins with, and those given; `direction` "" where it has none."""
         encoded = [encode_attribute(v.SPAN_KIND, kind), _PLACE % (self.next_seq(), now.mono)]

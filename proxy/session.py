@@ -5,6 +5,7 @@ before it sends anything of the same step (wire rule 8), and says `unrecorded` w
 """
 
 from collections.abc import Callable
+from copy import copy
 from typing import Literal
 
 from proxy import vocabulary as v
@@ -26,9 +27,26 @@ class Session:
     ) -> None:
         """`version` is ours, for the spans' scope; `new_id` gives as many random hex digits as it is asked for."""
         self.recorder = Recorder(identity, version, new_id)
-        self.connection = Connection(self.recorder, policy, start)
-        self.client = ClientSide(self.connection)
-        self.server = ServerSide(self.connection)
+        self._take(Connection(self.recorder, policy, start))
+
+    def _take(self, connection: Connection) -> None:
+        self.connection = connection
+        self.client = ClientSide(connection)
+        self.server = ServerSide(connection)
+
+    def beside(self) -> "Session":
+        """A part of the same connection whose open requests are its own: an id that is open in both is two ids.
+
+        Over HTTP without sessions each request has its own stream of answers, and clients do not know of each other.
+        """
+        other = copy(self)
+        mine = self.connection
+        other._take(Connection(self.recorder, mine.policy, mine.start))
+        other.connection.rounds = mine.rounds
+        other.connection.version = mine.version
+        other.connection.failed = mine.failed
+        other.connection.splice = mine.splice
+        return other
 
     @property
     def edits(self) -> bool:

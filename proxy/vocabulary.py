@@ -26,6 +26,7 @@ OUTPUT_MESSAGES = "gen_ai.output.messages"
 NETWORK_TRANSPORT = "network.transport"
 ERROR_TYPE = "error.type"
 STATUS_CODE = "rpc.response.status_code"
+HTTP_STATUS = "http.response.status_code"
 
 # Whose span it is.
 RUN_ID = "wiretrap.run.id"

@@ -50,13 +50,16 @@ from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
 from harness.verdict import Finding, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
+from proxy.context import Context
 from proxy.endpoint import PATH
 from proxy.frames import CAP
+from proxy.httpserve import RECORD_FAILED as HTTP_RECORD_FAILED
 from proxy.mending import LIMIT
 from proxy.otlp import BATCH_SPANS, FLUSH, LINGER, QUEUE_BYTES, QUEUE_SPANS
 from proxy.policy import CLIENT_REQUESTS, TRUST_LABELS, PolicyError, load_policy, parse_policy
 from proxy.problem import Problem
 from proxy.relay import HELD_FROM_SERVER
+from proxy.seats import IDLE, MOST
 from proxy.spanread import read_spans
 from proxy.spans import JSON, SERVER, Attribute, Span
 from proxy.stdio import BACKSTOP, GROUP_GRACE, LEFT_GRACE, RECORD_FAILED
@@ -313,14 +316,14 @@ def test_every_page_of_docs_is_linked_from_the_readme() -> None:
 
 
 def command_of(name: str) -> click.Command:
-    if name == "proxy stdio":
-        return proxy_cli.stdio
+    if name.startswith("proxy "):
+        return proxy_cli.proxy.commands[name.removeprefix("proxy ")]
     found = import_module(f"harness.commands.{name}").command
     assert isinstance(found, click.Command)
     return found
 
 
-ALL_COMMANDS = ("proxy stdio", *cli.COMMANDS)
+ALL_COMMANDS = ("proxy stdio", "proxy http", *cli.COMMANDS)
 
 
 def test_every_command_has_a_section() -> None:
@@ -342,13 +345,14 @@ def test_every_option_of_a_command_is_in_its_section_and_no_other(name: str) -> 
 
 
 def test_every_field_of_a_context_file_is_named() -> None:
-    assert set(proxy_cli.Context._fields) <= set(first_cells(section("commands.md", "wiretrap proxy stdio")))
+    assert set(Context._fields) <= set(first_cells(section("commands.md", "wiretrap proxy stdio")))
 
 
 @pytest.mark.parametrize(
     ("name", "codes"),
     [
         ("proxy stdio", {"2", str(RECORD_FAILED), "126", "127"}),
+        ("proxy http", {"0", "2", str(HTTP_RECORD_FAILED)}),
         ("run", {"0", "1", "2", "3", "130"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
@@ -530,6 +534,9 @@ def test_every_limit_and_every_time_on_the_wire_is_named() -> None:
     for seconds in (BACKSTOP, GROUP_GRACE, LEFT_GRACE):
         assert f"{seconds:g} s" in section("wire.md", "How it ends")
     assert str(RECORD_FAILED) in section("wire.md", "If the record fails")
+    http = TEXTS["http.md"]
+    for words in (f"{CAP // 2**20} MiB", f"{IDLE / 60:g} minutes", f"At most {MOST} connections"):
+        assert words in http
 
 
 def test_every_limit_of_an_export_is_named() -> None:

@@ -12,6 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("proxy", "harness", "servers")
 EDGES = {
+    "ledger",
+    "options",
+    "httpserve",
+    "seats",
+    "upstream",
     "signals",
     "spanfile",
     "relay",

@@ -18,10 +18,11 @@ from harness.targets.inprocess import InProcessChannel, Loop
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy import __version__
+from proxy.ledger import random_hex
 from proxy.policy import load_policy
 from proxy.record import Identity
 from proxy.redact import Redactor
-from proxy.relay import Relay, random_hex
+from proxy.relay import Relay
 from proxy.spanfile import SpanFile, Tap
 
 CLOSING = 10.0

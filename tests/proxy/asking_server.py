@@ -1,7 +1,7 @@
 """An SDK server that asks its client back: over the wire in the old era, inside results in the new one.
 
-python -P asking_server.py LOG. Tools: `ask` asks for sampling, an elicitation and the roots; `slow` waits to be
-cancelled and logs that it was; `progress` reports twice; `plain` just answers.
+python -P asking_server.py LOG [PORT]; with a port over Streamable HTTP. Tools: `ask` asks for sampling, an elicitation
+and the roots; `slow` waits to be cancelled and logs that it was; `progress` reports twice; `plain` just answers.
 """
 
 import os
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import anyio
 import mcp_types as t
+import uvicorn
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions
@@ -102,4 +103,8 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    if len(sys.argv) > 2:
+        app = Server("asking", version="1", on_list_tools=list_tools, on_call_tool=call_tool).streamable_http_app()
+        uvicorn.run(app, port=int(sys.argv[2]), log_config=None, timeout_graceful_shutdown=1)
+    else:
+        anyio.run(main)

@@ -1,0 +1,270 @@
+"""An answer of the server on its way to the client over HTTP: head and chunks at once, looked at and, where policy says
+so, edited. Refuses to know how requests come in, and how a message is judged.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from urllib.parse import urljoin
+
+import h11
+
+from proxy import vocabulary as v
+from proxy.answers import Answer, AnswerError, Body, Stream, Unpacker, Unwatched
+from proxy.asking import MODERN, Asked
+from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
+from proxy.httprefusals import said
+from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
+from proxy.ledger import Strand, now
+from proxy.refusals import NOT_READABLE, SERVER_ENDED
+from proxy.seats import Seat, Seats
+from proxy.spanfile import SpanFileError
+from proxy.spans import encode_attribute
+from proxy.upstream import Line, Upstream, UpstreamError
+
+_PACKED = (b"gzip", b"x-gzip", b"deflate")
+_NOT_COPIED = frozenset(
+    {b"content-length", b"content-type", b"content-encoding", b"accept", b"last-event-id", b"mcp-method", b"mcp-name"}
+)
+
+
+class Outbound:
+    """What goes to the client. An answer that is left unfinished has its connection closed by the server we run in."""
+
+    def __init__(self, send: "Callable[[dict[str, object]], Awaitable[None]]") -> None:
+        self._send = send
+        self.started = False
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the head of an answer."""
+        self.started = True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def body(self, data: bytes, *, ended: bool) -> None:
+        """Send a part of its body."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": not ended})
+
+    async def whole(self, status: int, body: bytes, headers: Headers) -> None:
+        """Send an answer of ours, a JSON text."""
+        length = (b"content-length", b"%d" % len(body))
+        await self.start(status, [(b"content-type", b"application/json"), length, *headers])
+        await self.body(body, ended=True)
+
+
+class Answering:
+    """Passes answers on from one server."""
+
+    def __init__(self, upstream: Upstream, seats: Seats, *, edits: bool) -> None:
+        """`edits`: policy edits answers."""
+        self.upstream = upstream
+        self.seats = seats
+        self.edits = edits
+        self._posts: set[asyncio.Task[None]] = set()
+
+    async def pass_on(self, head: Head, asked: Asked, line: Line, answer: h11.Response, out: Outbound) -> None:
+        """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
+        status = answer.status_code
+        headers: Headers = list(answer.headers)
+        self._headed(head, asked, status, headers)
+        encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
+        encodings = [part for part in encodings if part not in (b"", b"identity")]
+        stream = media_type(headers) == "text/event-stream"
+        if self._edits(asked) and encodings and (stream or asked.session is not None):
+            reason = "Wiretrap cannot edit this answer: it is packed, though it was asked for plain"
+            await out.whole(502, said(NOT_READABLE, reason, self._ids(asked)), [])
+            self._end(asked, "protocol_error", str(NOT_READABLE), reason, ours=True)
+            return
+        watch = self._watch(head, asked, headers, encodings, stream=stream)
+        shown = to_client(headers, self.upstream.origin, value(head.headers, b"host"))
+        if not watch.holds:
+            await out.start(status, shown)
+        over = False
+        while not over:
+            data, over = await line.body()
+            going = watch.feed(data, ended=over)
+            while watch.back:
+                self._post_back(head, asked, watch.back.pop(0))
+            if over:
+                self._settled(asked, status, stream=stream)
+            if watch.holds and over:
+                length = [] if status in {204, 304} else [(b"content-length", b"%d" % len(going))]
+                await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
+            if over or (going and not watch.holds):
+                await out.body(going, ended=over)
+
+    def _edits(self, asked: Asked) -> bool:
+        return self.edits or (asked.session is not None and asked.session.connection.failed)
+
+    def _headed(self, head: Head, asked: Asked, status: int, headers: Headers) -> None:
+        """What the head of an answer says of the session."""
+        seat = asked.seat
+        for exchange in asked.opened:
+            if status != 200:
+                exchange.attributes().append(encode_attribute(v.HTTP_STATUS, status))
+        if seat is None and head.method == b"DELETE" and values(head.headers, SESSION):
+            seat = self._seat(head)
+            asked.seat = seat
+            if seat is not None:
+                seat.streams += 1
+        if seat is None:
+            return
+        session_id = value(headers, SESSION)
+        if asked.opens and session_id and not seat.session_id:
+            self.seats.name(seat, session_id.decode("latin-1"))
+        if values(head.headers, SESSION) and not seat.endpoint:
+            seat.ending = seat.ending or status == 404 or (head.method == b"DELETE" and 200 <= status < 300)
+
+    def _seat(self, head: Head) -> Seat | None:
+        try:
+            return self.seats.of(head.headers, head.target, opens=False)
+        except SpanFileError as error:
+            self.seats.fail(str(error))
+            return None
+
+    def _watch(self, head: Head, asked: Asked, headers: Headers, encodings: list[bytes], *, stream: bool) -> Answer:
+        """Who looks at an answer."""
+        if asked.session is None and not (stream and head.method in {b"GET", b"POST"}):
+            return Unwatched()
+        if encodings and (len(encodings) > 1 or encodings[0] not in _PACKED):
+            if asked.session is not None and asked.seat is not None:
+                why = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
+                asked.seat.relay.ledger.write([asked.session.connection.malformed("", why, now(), SERVER_TO_CLIENT)])
+            return Unwatched()
+        unpacker = Unpacker() if encodings else None
+        if asked.session is not None and asked.seat is not None:
+            strand = asked.seat.relay.strand("server", asked.session)
+            if stream:
+                return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=self._again(asked.seat))
+            sure = "json" in media_type(headers)
+            return Body(strand, unpacker, holds=self._edits(asked), sure=sure)
+        return self._listening(head, asked, unpacker)
+
+    def _again(self, seat: Seat) -> Callable[[str], bool]:
+        return (lambda event: False) if seat.shared else seat.again
+
+    def _listening(self, head: Head, asked: Asked, unpacker: Unpacker | None) -> Answer:
+        """Who looks at a stream that a client listens to, which answers no request of its own."""
+
+        def joined(seat: Seat | None) -> Strand:
+            if seat is None:
+                raise AnswerError("the stream cannot be recorded")
+            seat.streams += 1
+            asked.seat = seat
+            asked.session = seat.session()
+            return seat.relay.strand("server", asked.session)
+
+        def told(data: bytes) -> tuple[Strand, bytes]:
+            """The stream is one of 2024-11-05, and says where its client posts."""
+            text = data.decode("utf-8", "surrogateescape").strip()
+            base = f"{self.upstream.origin}{head.target.decode('latin-1')}"
+            ours = at_proxy(text, self.upstream.origin, value(head.headers, b"host").decode("latin-1"))
+            address = urljoin(base, text)
+            _, _, rest = address.partition("//")
+            target = "/" + rest.partition("/")[2]
+            try:
+                seat = self.seats.open(shared=False)
+            except SpanFileError as error:
+                self.seats.fail(str(error))
+                raise AnswerError("the stream cannot be recorded") from None
+            self.seats.take_in(seat, target.encode("utf-8", "surrogateescape"))
+            seat.ending = True
+            return joined(seat), data if ours == text else ours.encode("utf-8", "surrogateescape")
+
+        has_session = bool(values(head.headers, SESSION))
+        if has_session:
+            strand = joined(self._seat(head))
+            seat = asked.seat
+            again = (lambda event: False) if seat is None else self._again(seat)
+            return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=again)
+        return Stream(
+            lambda: joined(self._seat(head)),
+            unpacker,
+            lambda: self._edits(asked),
+            again=lambda event: False,
+            endpoint=told if head.method == b"GET" and unpacker is None else None,
+        )
+
+    def _open(self, asked: Asked) -> list[Exchange]:
+        """The requests of this one that no answer has ended yet."""
+        if asked.session is None:
+            return []
+        still = asked.session.connection.from_client.open
+        return [exchange for exchange in asked.opened if exchange in still.get(exchange.key, ())]
+
+    def _ids(self, asked: Asked) -> list[str]:
+        return [exchange.id_text for exchange in self._open(asked)]
+
+    def _end(self, asked: Asked, outcome: str, kind: str, why: str | None, *, ours: bool) -> None:
+        """Record the end of the requests that got no message for an answer."""
+        session, seat = asked.session, asked.seat
+        if session is None or seat is None:
+            return
+        more = [encode_attribute(v.ERROR_TYPE, kind)] if kind else []
+        for exchange in self._open(asked):
+            session.connection.from_client.withdraw(exchange)
+            version = session.connection.version
+            record = ended(
+                session.recorder, exchange, now(), outcome, list(more), version=version, failure=why, ours=ours
+            )
+            seat.relay.ledger.write([record])
+
+    def _settled(self, asked: Asked, status: int, *, stream: bool) -> None:
+        """The body of an answer is over: who has no answer by now gets none here."""
+        if status >= 300:
+            self._end(asked, "protocol_error", str(status), f"HTTP status {status}", ours=False)
+        elif not stream and status != 202:
+            self._end(asked, "unanswered", "", None, ours=False)
+
+    async def failed(self, asked: Asked, why: str, out: Outbound) -> None:
+        """The server gave no answer, or not a whole one: say so where nothing has gone on yet (wire rule 10)."""
+        if out.started:
+            return
+        reason = f"Wiretrap got no answer from the server: {why}"
+        body = said(SERVER_ENDED, reason, self._ids(asked))
+        self._end(asked, "protocol_error", str(SERVER_ENDED), reason, ours=True)
+        await out.whole(502, body, [])
+
+    def over(self, asked: Asked) -> None:
+        """A request is over, whoever ended it."""
+        seat, session = asked.seat, asked.session
+        if seat is None:
+            return
+        seat.streams -= 1
+        root = seat.relay.session.connection
+        if session is not None and session.connection is not root:
+            for exchange in self._open(asked):
+                # Closing the stream is the cancellation since 2026-07-28 (basic/utilities/cancellation).
+                exchange.cancelled = exchange.cancelled or (asked.gone and exchange.version >= MODERN)
+            seat.relay.ledger.write(session.connection.drain(now()))
+            root.version = root.version or session.connection.version
+        if seat.ending and not seat.streams:
+            reason = "session_ended" if not seat.endpoint else "client_ended" if asked.gone else "server_ended"
+            self.seats.close(seat, reason)
+        elif asked.opens and not seat.session_id and not seat.endpoint:
+            self.seats.settle(seat)
+
+    def _post_back(self, head: Head, asked: Asked, message: bytes) -> None:
+        """Answer the server in the client's place: a post of our own, on the client's session."""
+        post = asyncio.create_task(self._post(head, asked, message))
+        self._posts.add(post)
+        post.add_done_callback(self._posts.discard)
+
+    async def _post(self, head: Head, asked: Asked, message: bytes) -> None:
+        headers = [(key, one) for key, one in head.headers if key not in _NOT_COPIED]
+        headers = to_upstream(headers, self.upstream.origin, plain=False)
+        headers = [pair for pair in headers if pair[0] != b"transfer-encoding"]
+        headers += [
+            (b"content-type", b"application/json"),
+            (b"accept", b"application/json, text/event-stream"),
+            (b"content-length", b"%d" % len(message)),
+        ]
+        target = asked.seat.endpoint if asked.seat is not None and asked.seat.endpoint else head.target
+        with suppress(UpstreamError):
+            line = await self.upstream.line()
+            try:
+                await line.ask(h11.Request(method=b"POST", target=target, headers=headers), message)
+                await line.head()
+                while not (await line.body())[1]:
+                    pass
+            finally:
+                self.upstream.give_back(line)

@@ -1,0 +1,183 @@
+"""The body of a request over HTTP as what it asks: judged and recorded, so that it may go on or is refused.
+
+The body decides, never a header; a header that says something else is a reason to refuse. Refuses to know sockets.
+"""
+
+from dataclasses import dataclass, field
+
+from proxy.answers import unpacked
+from proxy.connection import BLANK, Step
+from proxy.exchange import Exchange
+from proxy.frames import FrameError, Line, read_loose, read_strict
+from proxy.httprefusals import joined, said, status_of
+from proxy.httpwords import Headers, disagreement, is_form, other_charset, value, values
+from proxy.judging import VERSION_KEY, meta_text
+from proxy.keys import fold
+from proxy.ledger import Strand
+from proxy.lines import Part, Piece
+from proxy.policy import Policy
+from proxy.readings import hidden_readings, readings
+from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
+from proxy.seats import Seat, Seats
+from proxy.session import Session
+from proxy.spanfile import SpanFileError
+
+MODERN = "2026"
+"""Versions from here on are of the era of 2026-07-28; they sort as text."""
+_NAMES = frozenset(fold(name) for name in ("jsonrpc", "method", "result", "error"))
+_PACKED = frozenset({b"gzip", b"x-gzip", b"deflate"})
+
+
+@dataclass(slots=True)
+class Refusal:
+    """An answer of ours in place of the server's."""
+
+    status: int
+    body: bytes
+    headers: Headers = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a request asked. `seat` and `session` are None where it is nothing of MCP.
+
+    `opened` are the requests that it opened, `refusal` is set where it must not go on; `strand` takes the rest of a
+    body that is past the cap, and then `flows` says whether it goes on.
+    """
+
+    seat: Seat | None = None
+    session: Session | None = None
+    opened: list[Exchange] = field(default_factory=list)
+    refusal: Refusal | None = None
+    strand: Strand | None = None
+    flows: bool = True
+    modern: bool = False
+    opens: bool = False
+    forward: bytes | None = None
+    """What goes on in place of the body, where a trace context was spliced into it."""
+    gone: bool = False
+    """Whether the client went away before the answer was whole."""
+
+
+def _encodings(headers: Headers) -> list[bytes]:
+    parts = [part.strip().lower() for one in values(headers, b"content-encoding") for part in one.split(b",")]
+    return [part for part in parts if part not in (b"", b"identity")]
+
+
+def _read(text: bytes) -> Line | None:
+    try:
+        return read_loose(text)
+    except FrameError:
+        return None
+
+
+def _unreadable(text: bytes) -> str | None:
+    """Why a body has no one reading, None where it has one."""
+    try:
+        line = read_strict(text)
+    except FrameError as problem:
+        return str(problem)
+    if hidden_readings(text):
+        return "a lone carriage return gives it a second reading"
+    return "it is an array" if line.batch else None
+
+
+class Asking:
+    """Reads what clients send to one server."""
+
+    def __init__(self, seats: Seats, policy: Policy | None) -> None:
+        self.seats = seats
+        self.in_force = policy is not None and policy.in_force
+
+    def whole(self, headers: Headers, target: bytes, body: bytes) -> Asked:
+        """What a request with this body asks; `target` is its path and query."""
+        encodings = _encodings(headers)
+        # A copy that is unpacked tells the record what was asked, whether it goes on or not.
+        text = unpacked(body) if encodings and encodings[0] in _PACKED else body
+        line = _read(text)
+        if self._foreign(headers, text, line):
+            return Asked()
+        asked = self._seated(headers, target, line)
+        if asked.session is None or asked.seat is None:
+            return asked
+        strand = asked.seat.relay.strand("client", asked.session)
+        why = self._outside(headers, encodings, line) if self.in_force else None
+        step = strand.take(Piece(Part.WHOLE, text)) if why is None else strand.refuse(text, why)
+        asked.opened = list(step.opened)
+        if step.forward and not encodings:
+            asked.forward = step.forward
+        if not step.forward:
+            asked.refusal = self._refusal(asked, step, why or _unreadable(text))
+            if encodings and self.in_force:
+                asked.refusal.status = 415
+                asked.refusal.headers = [(b"accept-encoding", b"identity")]
+        return asked
+
+    def long(self, headers: Headers, target: bytes, head: bytes) -> Asked:
+        """What a request asks whose body is past the cap, of which `head` is there."""
+        asked = self._seated(headers, target, None)
+        if asked.session is None or asked.seat is None:
+            return asked
+        asked.strand = asked.seat.relay.strand("client", asked.session)
+        asked.flows = bool(asked.strand.take(Piece(Part.FIRST, head)).forward)
+        return asked
+
+    def rest(self, asked: Asked, data: bytes, *, ended: bool) -> None:
+        """More of a body past the cap; at its end what was opened or refused is known."""
+        if asked.strand is None:
+            return
+        step = asked.strand.take(Piece(Part.LAST if ended else Part.MORE, data))
+        if not ended:
+            return
+        asked.opened = list(step.opened)
+        if not asked.flows:
+            asked.refusal = self._refusal(asked, step, "it is longer than what policy looks at")
+            asked.refusal.status = 413
+
+    def _seated(self, headers: Headers, target: bytes, line: Line | None) -> Asked:
+        messages = () if line is None else line.messages
+        opens = any(message.method == "initialize" for message in messages)
+        try:
+            seat = self.seats.of(headers, target, opens=opens)
+        except SpanFileError as error:
+            self.seats.fail(str(error))
+            ids = [message.id_text for message in messages if message.id_key is not None and message.id_text]
+            body = said(RECORDER_FAILED, "Wiretrap cannot record this connection, so nothing is let through", ids)
+            return Asked(refusal=Refusal(500, body))
+        session = seat.session()
+        versions = [meta_text(message, VERSION_KEY) or "" for message in messages]
+        version = max(versions, default="") or session.connection.version
+        if line is None:
+            version = value(headers, b"mcp-protocol-version").decode("latin-1")
+        return Asked(seat, session, modern=version >= MODERN, opens=opens)
+
+    def _foreign(self, headers: Headers, text: bytes, line: Line | None) -> bool:
+        """Whether a body is nothing that any reader takes for a message of MCP: a form, a client's registration."""
+        if not text.strip(BLANK):
+            return not values(headers, b"content-encoding")
+        if line is None:
+            return is_form(headers) and not readings(text)
+        if values(headers, b"mcp-method") or values(headers, b"mcp-name"):
+            return False
+        if any(fold(key) in _NAMES for message in line.messages for key in message.members):
+            return False
+        return not readings(text)
+
+    def _outside(self, headers: Headers, encodings: list[bytes], line: Line | None) -> str | None:
+        """Why a body must not go on for what stands around it, in words."""
+        if encodings:
+            return f"its body is encoded as {encodings[0].decode('latin-1')[:40]}, which is not judged; send it plain"
+        charset = other_charset(headers)
+        if charset is not None:
+            return f"its content type names the characters {charset[:40]!r}, and JSON is UTF-8"
+        if line is None:
+            return None  # its own reading says what is wrong with it
+        one = line.messages[0] if len(line.messages) == 1 and not line.batch else None
+        return disagreement(headers, one)
+
+    def _refusal(self, asked: Asked, step: Step, why: str | None) -> Refusal:
+        if step.back.strip():
+            return Refusal(status_of(step.back, modern=asked.modern), joined(step.back))
+        failed = asked.session is not None and asked.session.connection.failed
+        code = RECORDER_FAILED if failed else DENIED if why is None else NOT_READABLE
+        return Refusal(400, said(code, f"Wiretrap refused this message: {why or 'policy denies it'}"))

@@ -1,0 +1,209 @@
+"""The proxy over HTTP: requests in, judged and recorded, to one upstream origin and back (wire rule 16).
+
+An ASGI application. Refuses to know ports and processes, and how a message is judged.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import TypeAlias
+
+import h11
+
+from proxy.answering import Answering, Outbound
+from proxy.answers import AnswerError
+from proxy.asking import Asked, Asking, Refusal
+from proxy.frames import CAP
+from proxy.httprefusals import said
+from proxy.httpwords import Doors, Head, to_upstream, values
+from proxy.refusals import DENIED, SERVER_ENDED
+from proxy.upstream import Line, Upstream, UpstreamError
+
+Scope: TypeAlias = "MutableMapping[str, object]"
+Receive: TypeAlias = "Callable[[], Awaitable[MutableMapping[str, object]]]"
+Send: TypeAlias = "Callable[[MutableMapping[str, object]], Awaitable[None]]"
+
+
+SMALL = 32 * 1024
+"""Bytes of a request that the system takes at once, whether the server reads them or not."""
+
+
+class ClientGoneError(ValueError):
+    """The client closed its connection before it had sent all."""
+
+
+class Inbound:
+    """The body of a request as it comes in, and then the news that the client went away."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.ended = asyncio.Event()
+
+    async def read(self, limit: int) -> bytes:
+        """The body up to somewhat more than `limit` bytes; `ended` is set when that is all. Raises ClientGoneError."""
+        found: list[bytes] = []
+        size = 0
+        while size <= limit and not self.ended.is_set():
+            chunk = await self._next()
+            found.append(chunk)
+            size += len(chunk)
+        return b"".join(found)
+
+    async def rest(self) -> AsyncIterator[bytes]:
+        """What `read` left."""
+        while not self.ended.is_set():
+            yield await self._next()
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] != "http.request":
+            raise ClientGoneError("the client went away")
+        if not message.get("more_body"):
+            self.ended.set()
+        body = message.get("body", b"")
+        return body if isinstance(body, bytes) else b""
+
+    async def gone(self) -> None:
+        """Return when the client goes away."""
+        await self.ended.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+
+class HttpProxy:
+    """The application. `stop` ends all that is under way."""
+
+    def __init__(self, upstream: Upstream, asking: Asking, doors: Doors, *, edits: bool) -> None:
+        """`edits`: policy edits answers, so that they are asked for without an encoding."""
+        self.upstream = upstream
+        self.asking = asking
+        self.doors = doors
+        self.edits = edits
+        self.answering = Answering(upstream, asking.seats, edits=edits)
+        self._running: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        head = _head(scope)
+        if head is None:
+            return
+        out = Outbound(send)
+        refusal = self._door(head)
+        if refusal is not None:
+            await out.whole(refusal.status, refusal.body, refusal.headers)
+            return
+        inbound = Inbound(receive)
+        work = asyncio.create_task(self._work(head, inbound, out))
+        gone = asyncio.create_task(inbound.gone())
+        self._running.add(work)
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._running.discard(work)
+            work.cancel()
+            gone.cancel()
+            results = await asyncio.gather(work, gone, return_exceptions=True)
+        if self._stopping and not out.started:
+            await out.whole(503, said(SERVER_ENDED, "Wiretrap was told to stop"), [])
+        elif isinstance(results[0], Exception):
+            raise results[0]
+
+    def stop(self) -> None:
+        """End all exchanges that are under way: both sides see their connections close."""
+        self._stopping = True
+        for task in self._running:
+            task.cancel()
+        self.upstream.close()
+
+    def _door(self, head: Head) -> Refusal | None:
+        """Why a request is not let in at all; None where it is."""
+        if not self.doors.host(head.headers):
+            return Refusal(421, said(DENIED, "Wiretrap does not serve this Host; --allow-host adds one"))
+        if not self.doors.origin(head.headers):
+            return Refusal(403, said(DENIED, "Wiretrap does not let this Origin in; --allow-origin adds one"))
+        if not head.target.startswith(b"/") and head.target != b"*":
+            return Refusal(400, said(DENIED, "Wiretrap takes a path here; it is no forward proxy"))
+        return None
+
+    async def _work(self, head: Head, inbound: Inbound, out: Outbound) -> None:
+        try:
+            body = await inbound.read(CAP)
+            asked = await self._asked(head, inbound, body)
+        except ClientGoneError:
+            return
+        if asked.seat is not None:
+            asked.seat.streams += 1
+        line: Line | None = None
+        sending: asyncio.Future[None] | None = None
+        try:
+            if asked.refusal is not None:
+                await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
+                return
+            line = await self.upstream.line()
+            going = self._send(head, asked, line, asked.forward or body, inbound)
+            if inbound.ended.is_set() and len(body) <= SMALL:
+                await going
+            else:
+                # The server may answer, or have to be read from, before it has taken all.
+                sending = asyncio.ensure_future(going)
+            answer = await line.head()
+            await self.answering.pass_on(head, asked, line, answer, out)
+        except UpstreamError as error:
+            await self.answering.failed(asked, str(error), out)
+        except AnswerError:
+            return  # unfinished, so that the client sees it break off
+        except asyncio.CancelledError:
+            asked.gone = not self._stopping
+            raise
+        finally:
+            if sending is not None:
+                sending.cancel()
+            if line is not None:
+                self.upstream.give_back(line)
+            self.answering.over(asked)
+
+    async def _asked(self, head: Head, inbound: Inbound, body: bytes) -> Asked:
+        """What a request asks. One past the cap that does not go on is read to its end."""
+        if len(body) <= CAP:
+            return self.asking.whole(head.headers, head.target, body) if body else Asked()
+        asked = self.asking.long(head.headers, head.target, body[:CAP])
+        self.asking.rest(asked, body[CAP:], ended=inbound.ended.is_set())
+        if not asked.flows:
+            async for chunk in inbound.rest():
+                self.asking.rest(asked, chunk, ended=inbound.ended.is_set())
+        return asked
+
+    async def _send(self, head: Head, asked: Asked, line: Line, body: bytes, inbound: Inbound) -> None:
+        headers = to_upstream(head.headers, self.upstream.origin, plain=self.edits)
+        whole = inbound.ended.is_set()
+        if values(head.headers, b"transfer-encoding"):
+            headers.append((b"content-length", b"%d" % len(body)) if whole else (b"transfer-encoding", b"chunked"))
+        try:
+            question = h11.Request(method=head.method, target=head.target, headers=headers)
+            await line.ask(question, body if whole else self._flow(asked, body, inbound))
+        except UpstreamError:
+            return  # it may have answered already, and closed; if not, whoever reads the answer learns of it
+        except (ClientGoneError, h11.LocalProtocolError):
+            line.abort()
+
+    async def _flow(self, asked: Asked, body: bytes, inbound: Inbound) -> AsyncIterator[bytes]:
+        yield body
+        async for chunk in inbound.rest():
+            self.asking.rest(asked, chunk, ended=inbound.ended.is_set())
+            if chunk:
+                yield chunk
+
+
+def _head(scope: Scope) -> Head | None:
+    """The head of a request; None for what is none."""
+    match scope:
+        case {
+            "type": "http",
+            "method": str() as method,
+            "raw_path": bytes() as path,
+            "query_string": bytes() as query,
+            "headers": list() as headers,
+        }:
+            return Head(method.encode(), path + b"?" + query if query else path, headers)
+        case _:
+            return None

@@ -1,0 +1,258 @@
+"""HTTP headers that the proxy must understand: what goes on, whose host and origin it is, and what MCP says twice.
+
+Refuses to know sockets and what becomes of a request.
+"""
+
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
+from typing import NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+from proxy.frames import Message
+from proxy.judging import JUDGED, VERSION_KEY, meta_text
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+"""Names in lower case with their values, in the order in which they came; a name may stand more than once."""
+
+_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
+)
+"""What speaks of one connection only (RFC 9110, section 7.6.1)."""
+
+SESSION = b"mcp-session-id"
+_KEPT = frozenset({b"content-length", b"content-type", b"content-encoding", b"host", b"authorization", SESSION})
+"""What nobody can have taken out by naming it in Connection."""
+_BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=", re.IGNORECASE)
+_PLAIN_CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
+_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+
+
+class Head(NamedTuple):
+    """The head of a request: `target` is path and query as they came."""
+
+    method: bytes
+    target: bytes
+    headers: Headers
+
+
+class UrlError(ValueError):
+    """An address that nobody can be reached at; the message says what is wrong."""
+
+
+class Origin(NamedTuple):
+    """Where a server is: scheme, host without brackets, port."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def authority(self) -> str:
+        """Host and port as they stand in a URL and in a Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def read_origin(url: str) -> tuple[Origin, str]:
+    """The origin of an http or https URL, and the path behind it. Raises UrlError."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UrlError(f"{url!r} is no URL: {error}") from None
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+        raise UrlError(f"{url!r} is no address of a server; it begins with http:// or https:// and names a host")
+    if parts.username is not None or parts.password is not None:
+        raise UrlError("the URL holds a user or a password, which an agent has to send itself")
+    if parts.query or parts.fragment:
+        raise UrlError(f"{url!r} has a query or a fragment; give the address alone, an agent sends the rest itself")
+    return Origin(parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme]), parts.path
+
+
+def values(headers: Headers, name: bytes) -> list[bytes]:
+    """Every value of a header."""
+    return [value for key, value in headers if key == name]
+
+
+def value(headers: Headers, name: bytes) -> bytes:
+    """The first value of a header, b"" without one."""
+    return next((found for key, found in headers if key == name), b"")
+
+
+def end_to_end(headers: Headers, gone: Iterable[bytes] = ()) -> Headers:
+    """The headers that go on: all but those of this one connection, and those in `gone`."""
+    drop = _HOP.union(gone)
+    for one in values(headers, b"connection"):
+        drop = drop.union({part.strip().lower() for part in one.split(b",")} - _KEPT)
+    return [(key, one) for key, one in headers if key not in drop]
+
+
+def media_type(headers: Headers) -> str:
+    """The media type of a body, in lower case and without its parameters."""
+    return value(headers, b"content-type").partition(b";")[0].strip().lower().decode("latin-1")
+
+
+def other_charset(headers: Headers) -> str | None:
+    """The encoding of characters that a content type names where it is not UTF-8, which JSON is always in."""
+    for one in values(headers, b"content-type"):
+        for part in one.decode("latin-1").split(";")[1:]:
+            key, _, named = part.partition("=")
+            charset = named.strip().strip("\"'").lower()
+            if key.strip().lower() == "charset" and charset not in _PLAIN_CHARSETS:
+                return charset or "none"
+    return None
+
+
+def is_form(headers: Headers) -> bool:
+    """Whether a body says that it is a form, which no reader of JSON-RPC takes."""
+    return media_type(headers) in _FORMS and len(values(headers, b"content-type")) == 1
+
+
+class Doors:
+    """Which Host and Origin are let in: since we rewrite Host, the server can no longer see a rebound name."""
+
+    def __init__(self, bound: str, names: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
+        """`bound` is the address that we listen at; `names` and `origins` are let in besides."""
+        self.any_address = bound in {"0.0.0.0", "::"}  # noqa: S104  (compared with, not bound to)
+        self.names = frozenset(name.lower() for name in (bound, "localhost", *names))
+        self.origins = frozenset(origin.lower() for origin in origins)
+
+    def _host(self, name: str) -> bool:
+        if name in self.names:
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        # No name that is rebound to us is an address.
+        return address.is_loopback or self.any_address
+
+    def host(self, headers: Headers) -> bool:
+        """Whether the request is for us by its one Host."""
+        hosts = values(headers, b"host")
+        if len(hosts) != 1:
+            return False
+        try:
+            parts = urlsplit(f"//{hosts[0].decode('ascii')}")
+            _ = parts.port
+        except ValueError:
+            return False
+        plain = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
+        return plain and parts.hostname is not None and self._host(parts.hostname)
+
+    def origin(self, headers: Headers) -> bool:
+        """Whether the page that asks, if a page does, is of ours or of a server on this machine."""
+        for one in values(headers, b"origin"):
+            text = one.decode("latin-1").strip().lower()
+            if text in self.origins:
+                continue
+            try:
+                parts = urlsplit(text)
+                host, _ = parts.hostname, parts.port
+            except ValueError:
+                return False
+            if parts.scheme not in _DEFAULT_PORTS or host is None or parts.path or not self._host(host):
+                return False
+        return True
+
+
+def to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
+    """The headers of a request as the server gets them. `plain` asks for an answer without encoding, to be edited."""
+    own = value(headers, b"host").lower()
+    gone = [b"host", b"expect"]
+    if plain:
+        gone.append(b"accept-encoding")
+    if values(headers, b"transfer-encoding"):
+        gone.append(b"content-length")
+    found: Headers = [(b"host", upstream.authority.encode())]
+    for key, one in end_to_end(headers, gone):
+        if key == b"origin" and one.lower() in (b"http://" + own, b"https://" + own):
+            found.append((key, str(upstream).encode()))
+        else:
+            found.append((key, one))
+    if plain:
+        found.append((b"accept-encoding", b"identity"))
+    return found
+
+
+def to_client(headers: Headers, upstream: Origin, host: bytes) -> Headers:
+    """The headers of an answer as the client gets them; an address of the server's origin is one of ours.
+
+    Else whoever follows a redirect would go round the proxy.
+    """
+    found: Headers = []
+    for key, one in end_to_end(headers):
+        if key in {b"location", b"content-location"}:
+            found.append((key, at_proxy(one.decode("latin-1"), upstream, host.decode("latin-1")).encode("latin-1")))
+        else:
+            found.append((key, one))
+    return found
+
+
+def at_proxy(url: str, upstream: Origin, host: str) -> str:
+    """The URL with our own origin where it has the server's; any other as it is."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return url
+    if parts.hostname != upstream.host or parts.scheme not in {"", upstream.scheme} or not parts.netloc:
+        return url
+    if (port or _DEFAULT_PORTS[upstream.scheme]) != upstream.port:
+        return url
+    _, slashes, rest = url.partition("//")
+    return f"http:{slashes}{host}{rest[len(parts.netloc) :]}"
+
+
+def _header_text(raw: bytes) -> str | None:
+    """A header's value, decoded (MCP 2026-07-28, basic/transports); None where it is broken."""
+    try:
+        text = raw.decode("utf-8")
+        match = _BASE64.fullmatch(text)
+        return (
+            text if match is None else b64decode(match[1].translate(str.maketrans("-_", "+/")), validate=True).decode()
+        )
+    except ValueError:
+        return None
+
+
+def disagreement(headers: Headers, message: Message | None) -> str | None:
+    """How the headers say something else than the body, in words; None where they agree, or say nothing.
+
+    `message` is the one message of the body, None where there is not one (an array, or no message at all).
+    """
+    target: str | None = None
+    if message is not None and message.method is not None:
+        keys = {JUDGED[message.method][1]} if message.method in JUDGED else {"name", "uri", "taskId"}
+        found = [message.params[key].value for key in ("name", "uri", "taskId") if key in keys & message.params.keys()]
+        target = next((one for one in found if isinstance(one, str)), None)
+    version = None if message is None else meta_text(message, VERSION_KEY)
+    body = {
+        b"mcp-method": None if message is None else message.method,
+        b"mcp-name": target,
+        b"mcp-protocol-version": version,
+    }
+    for name, said in body.items():
+        # A server behind a gateway may take Mcp_Name for Mcp-Name (RFC 3875, section 4.1.18).
+        there = [one for key, one in headers if key.replace(b"_", b"-") == name]
+        if not there or (name == b"mcp-protocol-version" and said is None and len(set(there)) == 1):
+            continue
+        shown = name.decode().title()
+        if len(there) > 1:
+            return f"the header {shown} stands {len(there)} times"
+        text = _header_text(there[0])
+        if text is None or text != said:
+            return f"the header {shown} says {(text or 'what cannot be read')[:80]!r}, and the body {_shown(said)}"
+    return None
+
+
+def _shown(said: str | None) -> str:
+    return "does not" if said is None else repr(said[:80])

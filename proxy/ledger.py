@@ -1,0 +1,195 @@
+"""The record of one connection as it is being written, and the streams of messages that lead to it.
+
+Refuses to know how messages are cut out of bytes: a strand is given them whole, or in pieces where they are long.
+"""
+
+import os
+from time import CLOCK_REALTIME, clock_gettime_ns, monotonic_ns
+
+from proxy.connection import Step
+from proxy.frames import CAP
+from proxy.lines import Part, Piece
+from proxy.record import Stamp
+from proxy.scan import EnvelopeScanner
+from proxy.session import Session, Side
+from proxy.spanfile import SpanFile, SpanFileError
+
+
+def random_hex(digits: int) -> str:
+    """Random lower-case hex digits, an even number of them."""
+    return os.urandom(digits // 2).hex()
+
+
+def now() -> Stamp:
+    """This moment."""
+    return Stamp(monotonic_ns(), clock_gettime_ns(CLOCK_REALTIME))
+
+
+class Ledger:
+    """A span file and what became of it; `failure` is "" while the record is whole."""
+
+    def __init__(self, spans: SpanFile) -> None:
+        self.spans = spans
+        self.failure = ""
+
+    def write(self, records: list[str]) -> bool:
+        """Write span lines; at once; whether they are on the file."""
+        try:
+            self.spans.append_all(records)
+        except SpanFileError as error:
+            self.fail(str(error))
+            return False
+        return True
+
+    def fail(self, why: str) -> None:
+        """Note the first thing that went wrong."""
+        self.failure = self.failure or why
+
+    def close(self) -> None:
+        """Close the span file."""
+        try:
+            self.spans.close()
+        except SpanFileError as error:
+            self.fail(str(error))
+
+
+class LongMessage:
+    """A message past its limit: the copy of it that is looked at, and a scanner for what lies beyond."""
+
+    def __init__(self, head: bytes, *, flows: bool) -> None:
+        self.kept = bytearray(head)
+        self.flows = flows
+        self.cut = False
+        self.scanner = EnvelopeScanner()
+        self.scanner.feed(head)
+
+    def take(self, data: bytes) -> None:
+        """Look at further bytes."""
+        room = CAP - len(self.kept)
+        self.kept += data[:room]
+        self.cut = self.cut or len(data) > room
+        self.scanner.feed(data)
+
+
+class Strand:
+    """One ordered stream of messages of one side. What a piece leads to is written before its Step is returned."""
+
+    def __init__(self, session: Session, side: Side, ledger: Ledger) -> None:
+        self.session = session
+        self.side = side
+        self.ledger = ledger
+        self._long: LongMessage | None = None
+
+    def take(self, piece: Piece) -> Step:
+        """What a piece leads to, with all that is known now on the record, the answers that are about to go on too."""
+        (step,) = self.take_all([piece])
+        if self.side == "server" or self.session.connection.owed:
+            self.settle()
+        return step
+
+    def take_all(self, pieces: list[Piece]) -> list[Step]:
+        """What some pieces lead to; of whole messages behind each other the records are written with one write.
+
+        Never raises: a fault of ours lets no call through, and keeps no answer back. Answers are still owed a record.
+        """
+        if self.ledger.failure:
+            self.session.connection.failed = True
+        done: list[Step] = []
+        waiting: list[tuple[Step, Stamp]] = []
+        for piece in pieces:
+            if piece.part is Part.WHOLE:
+                moment = now()
+                step = self._guarded(piece, moment)
+                waiting.append((step, moment))
+            else:
+                done += self._written(waiting)
+                waiting = []
+                done.append(self._guarded(piece, now()))
+        return done + self._written(waiting)
+
+    def settle(self) -> None:
+        """Record the answers that are owed a record."""
+        try:
+            self._write(self.session.connection.settle())
+        except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
+            self._fault(error)
+
+    def _written(self, waiting: list[tuple[Step, Stamp]]) -> list[Step]:
+        """Write the records of whole messages; their steps, or those in their place when they were not written."""
+        if self._write([record for step, _ in waiting for record in step.records]):
+            return [step for step, _ in waiting]
+        return [self.session.unrecorded(self.side, step, moment) for step, moment in waiting]
+
+    def _guarded(self, piece: Piece, moment: Stamp) -> Step:
+        try:
+            return self._piece(piece, moment)
+        except Exception as error:
+            self._fault(error)
+            self._long = None
+            return self._unseen(piece.data)
+
+    def refuse(self, data: bytes, why: str) -> Step:
+        """Refuse a message from the client for what is known of it besides its text; `why` in words."""
+        try:
+            step = self.session.client.refuse(data, why, now())
+            self._write(step.records)
+        except Exception as error:
+            self._fault(error)
+            return Step([])
+        return step
+
+    def _unseen(self, data: bytes) -> Step:
+        return Step([], data if self.side == "server" and not self.session.edits else b"")
+
+    def _piece(self, piece: Piece, moment: Stamp) -> Step:
+        match piece.part:
+            case Part.WHOLE:
+                return self.session.line(self.side, piece.data, moment)
+            case Part.FIRST:
+                return self._first(piece.data)
+            case Part.MORE:
+                return self._more(piece.data)
+            case Part.LAST:
+                return self._last(piece.data)
+
+    def _first(self, data: bytes) -> Step:
+        long = self._long = LongMessage(data, flows=self.side == "server" and not self.session.edits)
+        if self.side == "client":
+            begun = self.session.client.long_line(data, long.scanner, now())
+            # A record that fails here leaves no call let through: the message is refused at its end.
+            long.flows = begun is not None and self._write(begun.records)
+        return Step([], data if long.flows else b"")
+
+    def _more(self, data: bytes) -> Step:
+        long = self._long
+        if long is None:
+            return self._unseen(data)
+        long.take(data)
+        return Step([], data if long.flows else b"")
+
+    def _last(self, data: bytes) -> Step:
+        long = self._long
+        self._long = None
+        if long is None:
+            return self._unseen(data)
+        long.take(data)
+        moment = now()
+        head = bytes(long.kept)
+        if self.side == "client":
+            step = self.session.client.long_end(head, long.scanner, moment, flows=long.flows)
+        elif long.flows and not long.cut and not self.session.connection.failed:
+            step = self.session.server.line(head, moment)
+        else:
+            step = self.session.server.long_end(head, long.scanner, moment, flows=long.flows)
+        self._write(step.records)
+        return step._replace(records=[], forward=data, back=b"") if long.flows else step
+
+    def _write(self, records: list[str]) -> bool:
+        if self.ledger.write(records):
+            return True
+        self.session.connection.failed = True
+        return False
+
+    def _fault(self, error: Exception) -> None:
+        self.ledger.fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
+        self.session.connection.failed = True

@@ -1,0 +1,202 @@
+"""The options that every `wiretrap proxy` command has, and what they come to: a policy, an identity, a place to record.
+
+Refuses to know how the client and the server are reached.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from time import gmtime, strftime
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
+
+import click
+
+from proxy.context import Context, ContextError, read_context, redact_key
+from proxy.glob import glob_server
+from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
+from proxy.record import Identity, parse_traceparent
+from proxy.saying import say
+from proxy.secretvalues import named_secrets
+
+if TYPE_CHECKING:
+    from proxy.otlp import Exporter
+    from proxy.redact import Redactor
+
+_F = TypeVar("_F", bound=Callable[..., None])
+
+_OPTIONS = (
+    click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'."),
+    click.option(
+        "--trust",
+        type=click.Choice(TRUST_LABELS),
+        default="third_party",
+        show_default=True,
+        help="How far the server is trusted; policy rules may ask for it.",
+    ),
+    click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md)."),
+    click.option(
+        "--deny",
+        multiple=True,
+        metavar="GLOB",
+        help="Deny what fits, as mcp/SERVER/TOOL, before the policy's rules. May be given often.",
+    ),
+    click.option(
+        "--spans",
+        type=click.Path(),
+        metavar="DIR",
+        help="The folder for the record.  [default: $XDG_STATE_HOME/wiretrap/spans/RUN]",
+    ),
+    click.option(
+        "--context",
+        "context_file",
+        type=click.Path(),
+        metavar="FILE",
+        help="A JSON file that says what run this is; the harness writes it.",
+    ),
+    click.option(
+        "--otlp",
+        metavar="URL",
+        help="Send a copy of the record on as it is written: http(s):// over HTTP, grpc(s):// over gRPC.",
+    ),
+    click.option(
+        "--trace-context",
+        type=click.Choice(("pass", "splice")),
+        default="pass",
+        show_default=True,
+        help="splice: write our span id over the parent id in `_meta.traceparent`; the server's spans nest in ours.",
+    ),
+    click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes."),
+)
+
+
+class Shared(TypedDict):
+    """The values of the shared options."""
+
+    server: str
+    trust: str
+    policy_file: str | None
+    deny: tuple[str, ...]
+    spans: str | None
+    context_file: str | None
+    otlp: str | None
+    trace_context: str
+    quiet: bool
+
+
+class Start(NamedTuple):
+    """What the shared options come to. `said` tells a person of record, policy and export; `key` is the run's."""
+
+    identity: Identity
+    policy: Policy | None
+    folder: str
+    key: bytes
+    redactor: "Redactor | None"
+    exporter: "Exporter | None"
+    splice: bool
+    said: str
+    warning: str = ""
+
+
+def shared(command: _F) -> _F:
+    """Give a command the shared options."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_first(options: Shared) -> tuple[Context, bytes]:
+    """The context and the run's key, from which it is known what is secret. Raises ContextError."""
+    problem = check_server_id(options["server"])
+    if problem is not None:
+        raise ContextError(f"--server: {problem}")
+    path = options["context_file"]
+    context = read_context(path) if path is not None else Context()
+    return context, redact_key(context, path)
+
+
+def make_redactor(context: Context, key: bytes, served: Mapping[str, str]) -> "Redactor | None":
+    """What takes the secrets out of the record; None where there are none. Says which values are too short.
+
+    `served` is the environment that a server of ours gets.
+    """
+    secrets = named_secrets(context.secrets, served, os.environ)
+    if not secrets:
+        return None
+    from proxy.redact import Redactor  # noqa: PLC0415  (compiles patterns, which most connections can do without)
+
+    redactor = Redactor(secrets.values(), key, tuple(secrets))
+    if redactor.too_short:
+        say(f"not redacted, since shorter than 8 characters: {', '.join(redactor.too_short)}", redactor)
+    return redactor if redactor.active else None
+
+
+def start(
+    transport: str,
+    options: Shared,
+    context: Context,
+    key: bytes,
+    redactor: "Redactor | None",
+    command: tuple[str, ...] = (),
+) -> Start:
+    """Everything else; `command` is the server's. Raises ValueError where an option cannot be used."""
+    policy_file, deny, server = options["policy_file"], options["deny"], options["server"]
+    policy = _policy(policy_file, deny, server)
+    exporter = _exporter(options["otlp"])
+    run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
+    folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
+    parent = parse_traceparent(context.traceparent) or ("", "")
+    made_of = _digests(context, key, command, policy)
+    identity = Identity(
+        server_id=server,
+        trust=options["trust"],
+        transport=transport,
+        connection=os.urandom(8).hex(),
+        run_id=run_id,
+        scenario_id=context.scenario_id,
+        trial=context.trial,
+        agent_id=context.agent_id,
+        trace_id=parent[0],
+        parent_id=parent[1],
+        command_sha256=made_of[0],
+        policy_sha256=made_of[1],
+    )
+    said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
+    sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
+    splice = options["trace_context"] == "splice"
+    warning = ""
+    if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
+        warning = f"no rule of the policy speaks of the server {server}"
+    return Start(identity, policy, folder, key, redactor, exporter, splice, f"spans {folder}, {said}{sent}", warning)
+
+
+def _digests(context: Context, key: bytes, command: tuple[str, ...], policy: Policy | None) -> tuple[str, str]:
+    """Those of the command and of the policy, for the harness that gave the key; "" each where none was given."""
+    if not context.redact_key:
+        return "", ""
+    from proxy.digests import command_digest, policy_digest  # noqa: PLC0415  (only a run compares them)
+
+    return command_digest(key, command), policy_digest(key, policy)
+
+
+def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
+    """Where spans go when nobody said: $XDG_STATE_HOME/wiretrap/spans/<run id>."""
+    home = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "wiretrap", "spans", run_id)
+
+
+def _policy(path: str | None, deny: tuple[str, ...], server: str) -> Policy | None:
+    """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
+    policy = load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
+    for glob in deny:
+        named = glob_server(glob)
+        if named not in {None, server}:
+            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {server!r}")
+    return policy
+
+
+def _exporter(url: str | None) -> "Exporter | None":
+    if url is None:
+        return None
+    from proxy.endpoint import parse_endpoint  # noqa: PLC0415  (most connections are not sent on)
+    from proxy.otlp import Exporter  # noqa: PLC0415  (the same)
+
+    return Exporter(parse_endpoint(url))

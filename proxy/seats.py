@@ -1,0 +1,156 @@
+"""Which connection of the record a request over HTTP belongs to: its session's, its event stream's, or the one that all
+clients without a session share. Refuses to know what policy says: that never depends on an id that a client sends.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from hmac import digest
+from time import monotonic
+from typing import Literal
+
+from proxy import vocabulary as v
+from proxy.httpwords import SESSION, Headers, values
+from proxy.relay import Relay
+from proxy.session import Session
+
+IDLE = 1800.0
+"""Seconds after which a session without a stream is taken for given up; servers do so as early."""
+MOST = 512
+"""Connections that are kept open; of more the one that was idle longest is closed. Each holds a span file open."""
+_EVENTS = 4096
+
+Reason = Literal["session_ended", "idle", "client_ended", "server_ended"]
+
+
+class Seat:
+    """One connection of the record. `streams` counts the requests that are under way on it.
+
+    `shared`: nothing ties the requests on it together, so that each has its own open ids.
+    """
+
+    def __init__(self, relay: Relay, *, shared: bool) -> None:
+        self.relay = relay
+        self.shared = shared
+        self.streams = 0
+        self.used = monotonic()
+        self.closed = False
+        self.ending = False
+        """Whether nothing more may come, so that the last stream's end is the connection's."""
+        self.session_id = ""
+        self.endpoint = b""
+        self._events: OrderedDict[str, None] = OrderedDict()
+
+    def session(self) -> Session:
+        """Where the messages of one request and its answers belong."""
+        return self.relay.session.beside() if self.shared else self.relay.session
+
+    def again(self, event: str) -> bool:
+        """Whether an event with this id came before: a stream that is taken up again repeats what got lost."""
+        if event in self._events:
+            return True
+        self._events[event] = None
+        if len(self._events) > _EVENTS:
+            self._events.popitem(last=False)
+        return False
+
+    def close(self, reason: str, not_exported: int | None = None) -> None:
+        """Record that the connection ended, once."""
+        if not self.closed:
+            self.closed = True
+            self.relay.close(reason, not_exported)
+
+
+class Seats:
+    """All connections of one proxy. `failure` is the first thing that went wrong with any record."""
+
+    def __init__(self, open_relay: Callable[[], Relay], key: bytes) -> None:
+        """`open_relay` begins a connection of the record, and raises SpanFileError; `key` is the run's."""
+        self._open_relay = open_relay
+        self._key = key
+        self._shared: Seat | None = None
+        self._all: OrderedDict[int, Seat] = OrderedDict()
+        self._by_session: dict[str, Seat] = {}
+        self._by_endpoint: dict[bytes, Seat] = {}
+        self._failure = ""
+
+    @property
+    def failure(self) -> str:
+        """What went wrong with some record, "" while all are whole."""
+        return self._failure or next((seat.relay.failure for seat in self._all.values() if seat.relay.failure), "")
+
+    def fail(self, why: str) -> None:
+        """Note that a connection could not be recorded."""
+        self._failure = self._failure or why
+
+    def of(self, headers: Headers, target: bytes, *, opens: bool) -> Seat:
+        """The connection of a request; `opens` where its body begins a session. Raises SpanFileError."""
+        seat = self._by_endpoint.get(target)
+        if seat is None and (ids := values(headers, SESSION)):
+            session_id = ids[0].decode("latin-1")
+            seat = self._by_session.get(session_id)
+            if seat is None:
+                seat = self.open(shared=False)
+                self.name(seat, session_id)
+        if seat is None and opens:
+            seat = self.open(shared=False)
+        if seat is None:
+            if self._shared is None:
+                self._shared = self.open(shared=True)
+            seat = self._shared
+        seat.used = monotonic()
+        self._all.move_to_end(id(seat))
+        return seat
+
+    def open(self, *, shared: bool) -> Seat:
+        """A new connection. Raises SpanFileError."""
+        self._tidy()
+        seat = Seat(self._open_relay(), shared=shared)
+        self._all[id(seat)] = seat
+        return seat
+
+    def name(self, seat: Seat, session_id: str) -> None:
+        """The server gave the connection its session, or a client goes on with one that began before us."""
+        seat.session_id = session_id
+        self._by_session[session_id] = seat
+        keyed = digest(self._key, session_id.encode("latin-1", "replace"), "sha256").hex()[:32]
+        seat.relay.session.recorder.also({v.SESSION_ID: keyed})
+
+    def take_in(self, seat: Seat, endpoint: bytes) -> None:
+        """A stream told its client where to post (HTTP with SSE, MCP 2024-11-05)."""
+        seat.endpoint = endpoint
+        self._by_endpoint[endpoint] = seat
+
+    def settle(self, seat: Seat) -> None:
+        """An opening request was answered without a session: what follows has none, and goes on here."""
+        if self._shared is None:
+            seat.shared = True
+            self._shared = seat
+        elif not seat.streams:
+            version = seat.relay.session.connection.version
+            self._shared.relay.session.connection.version = version or self._shared.relay.session.connection.version
+            self.close(seat, "session_ended")
+
+    def close(self, seat: Seat, reason: str, not_exported: int | None = None) -> None:
+        """End a connection."""
+        self._by_session.pop(seat.session_id, None)
+        self._by_endpoint.pop(seat.endpoint, None)
+        self._all.pop(id(seat), None)
+        if self._shared is seat:
+            self._shared = None
+        seat.close(reason, not_exported)
+        if seat.relay.failure:
+            self.fail(seat.relay.failure)
+
+    def close_all(self, reason: str, not_exported: int | None = None) -> None:
+        """The proxy ends; `not_exported` counts what a live export lost."""
+        for seat in list(self._all.values()):
+            self.close(seat, reason, not_exported)
+
+    def _tidy(self) -> None:
+        """Close what is idle too long, and of too many the one that was used least lately."""
+        old = monotonic() - IDLE
+        for seat in list(self._all.values()):
+            if seat.used >= old and len(self._all) < MOST:
+                return
+            if not seat.streams and seat is not self._shared:
+                self.close(seat, "idle")

@@ -1,0 +1,1 @@
+"""The official conformance suite, direct and through the proxy: `make conformance`."""

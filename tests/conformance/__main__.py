@@ -1,0 +1,100 @@
+"""`make conformance`: the official suite against a server, and against the same server behind `wiretrap proxy http`.
+
+Exit code 1 where a scenario differs, or nothing was compared. `--write FILE` writes the table into a page.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+
+from tests.conformance import suite
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("WIRETRAP_SHARED", ROOT.parent / "shared"))
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port: int = one.getsockname()[1]
+        return port
+
+
+@contextmanager
+def listening(command: list[str], port: int) -> Iterator[None]:
+    """A process that listens at a port, for as long as it is wanted."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until = monotonic() + 30
+            while True:
+                with socket.socket() as attempt:
+                    if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                if process.poll() is not None or monotonic() > until:
+                    raise OSError(f"{' '.join(command[:4])} does not listen at {port}")
+                sleep(0.05)
+            yield
+        finally:
+            process.terminate()
+
+
+def rows(fixture: Path, folder: Path) -> tuple[list[str], bool]:
+    """The table's rows, and whether the proxy changed nothing."""
+    server, front = free_port(), free_port()
+    direct, proxied = f"http://127.0.0.1:{server}/mcp", f"http://127.0.0.1:{front}/mcp"
+    wiretrap = str(Path(sys.executable).with_name("wiretrap"))
+    proxy = [wiretrap, "proxy", "http", "--server", "fixture", "--url", direct, "--port", str(front), "--quiet"]
+    proxy += ["--spans", str(folder / "spans")]
+    found: list[str] = []
+    same = True
+    with listening([sys.executable, "-P", str(fixture), "http", str(server)], server), listening(proxy, front):
+        for revision in suite.REVISIONS:
+            first = suite.run(direct, revision, folder / f"direct-{revision}")
+            second = suite.run(proxied, revision, folder / f"proxied-{revision}")
+            different = suite.differences(first, second)
+            same = same and not different and len(first) > 0
+            passed = [sum(n for checks in run.values() for (_, s), n in checks.items() if s == "SUCCESS")
+                      for run in (first, second)]  # fmt: skip
+            total = [sum(checks.total() for checks in run.values()) for run in (first, second)]
+            cells = [f"{passed[at]} of {total[at]} in {len(run)}" for at, run in enumerate((first, second))]
+            found.append(f"| server, {revision} | {cells[0]} | {cells[1]} | {len(different)} of {len(first)} |")
+            for one in different:
+                sys.stderr.write(f"{one.scenario}: direct {dict(one.first)}, proxied {dict(one.second)}\n")
+    return found, same
+
+
+def main(arguments: list[str]) -> int:
+    """Run it; 0 where nothing differs, also where the fixture of the suite is not on this machine."""
+    fixture = SHARED / "conformance" / "fixture_server.py"
+    if not fixture.exists():
+        sys.stderr.write(f"conformance: {fixture} is not there; name its folder's parent in WIRETRAP_SHARED\n")
+        return 0
+    if shutil.which("npm") is None:
+        sys.stderr.write("conformance: npm is not on this machine, so the suite cannot be installed; nothing was run\n")
+        return 0
+    try:
+        suite.make()
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.stderr.write(f"conformance: the suite cannot be had: {error}\n")
+        return 1
+    with TemporaryDirectory() as folder:
+        found, same = rows(fixture, Path(folder))
+    head = ["| role, revision | direct: checks passed in scenarios | through `proxy http` | scenarios that differ |"]
+    table = "\n".join([*head, "|---|---|---|---|", *found])
+    sys.stdout.write(table + "\n")
+    if arguments[:1] == ["--write"]:
+        page = Path(arguments[1])
+        before, _, rest = page.read_text().partition(BEGIN)
+        page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

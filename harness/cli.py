@@ -6,6 +6,8 @@ from importlib import import_module
 from proxy import __version__
 
 COMMANDS = {
+    "check": "judge recorded traces without running anything",
+    "rejudge": "judge the trials of a run folder again",
     "run": "run scenarios, judge them, and write a run folder",
     "trace": "show recorded calls, as a trace or one line a call",
     "validate": "check scenarios, policies, agent files and seeds",

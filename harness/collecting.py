@@ -3,10 +3,12 @@
 Refuses to know what the evidence is judged by.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.casefile import evidence_of
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.runfolder import TrialFolder, write_new
@@ -15,7 +17,6 @@ from harness.state import StateError, read_journal, write_dump, write_journal
 from harness.targets.context import Context
 from harness.targets.fixtures import dump_fixture, journal_path
 from harness.targets.proxied import Prepared, Upstream
-from harness.trace import Trace
 from harness.tracefile import trace_text
 from proxy.spanread import read_spans
 
@@ -85,23 +86,7 @@ def gather(
         notes=torn,
     )
     write_new(folder.trace, trace_text(trace))
-    evidence = Evidence(
-        trace=trace,
-        completed=completed,
-        servers=tuple(scenario.servers),
-        initialised=initialised(trace),
-        state=state,
-        expected=scenario.expected,
-        user_message=scenario.user_message,
+    evidence = evidence_of(
+        scenario, trace, completed=completed, state=state, environment=os.environ, canaries=prepared.canaries
     )
     return Gathered(evidence, trace.gaps)
-
-
-def initialised(trace: Trace) -> frozenset[str]:
-    """The servers that were negotiated with through us (verdicts.md section 3)."""
-    found = [
-        event.fields.get("server_id")
-        for event in trace.events
-        if event.type == "mcp_connection_initialized" and not event.reported
-    ]
-    return frozenset(server for server in found if isinstance(server, str))

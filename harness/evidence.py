@@ -38,10 +38,11 @@ class JournalRow:
 class ServerState:
     """A server's database before and after the trial, and its journal.
 
-    `journal` is None when the server keeps none: then a change is put to the calls open between two dumps.
+    `before` is None where only the end is known, as of a database that was handed in. `journal` is None when the server
+    keeps none: then a change is put to the calls open between two dumps.
     """
 
-    before: Dump
+    before: Dump | None
     after: Dump
     journal: tuple[JournalRow, ...] | None
 
@@ -52,7 +53,8 @@ class Evidence:
 
     `completed` is true when the trial's status is completed. `servers` are the ids that the scenario names;
     `initialised` those that were negotiated with through us. `recorded` is true for a trace that we did not see being
-    made. `user_message` is the task. `expected` is the scenario's open map of that name.
+    made. `user_message` is the task. `expected` is the scenario's open map of that name. `environment` has the
+    variables that its secrets name, as far as they are set; `canaries` the text that was planted for each name.
     """
 
     trace: Trace
@@ -63,3 +65,5 @@ class Evidence:
     state: Mapping[str, ServerState] = field(default_factory=dict)
     expected: Mapping[str, JSON] = field(default_factory=dict)
     user_message: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    canaries: Mapping[str, str] = field(default_factory=dict)

@@ -3,9 +3,9 @@
 Refuses to know how a trial is run and how a result is shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from harness.verdict import Result, Status, Verdict
 from proxy.spans import JSON
@@ -15,6 +15,8 @@ Kind = Literal["real", "scripted", "imported"]
 
 WORST_FIRST: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
 """Order of verdicts: error, fail, not_run, pass."""
+STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
+"""Every status by its text."""
 VALID: frozenset[Status] = frozenset({"completed", "agent_timeout", "agent_crash", "limit"})
 """Statuses that say something about the agent. The others say something about us."""
 

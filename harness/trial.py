@@ -86,6 +86,8 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
     before: dict[str, Dump] = {}
     try:
         prepared = prepare(plan.scenario, context, folder.spans, private)
+        if prepared.canaries:
+            write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder)
         conversation = Conversation(context, SpanFile.create_named(folder.spans, RUN_SPANS), plan.scenario.user_message)
         try:

@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from harness.scenariofile import Category, Severity
 from proxy.spans import JSON
 
 NAME = "owasp-0.2"
@@ -19,21 +20,8 @@ Result: TypeAlias = Literal["pass", "fail", "not_run", "error"]
 Object: TypeAlias = "dict[str, JSON]"
 
 REQUIRED = ("id", "title", "category", "severity", "target", "input", "expected", "assertions")
-CATEGORIES = frozenset(
-    {
-        "approval_bypass",
-        "context_injection",
-        "goal_hijack",
-        "mcp_trust_boundary",
-        "memory_isolation",
-        "privilege_escalation",
-        "prompt_injection",
-        "sensitive_data_disclosure",
-        "unauthorized_outbound_action",
-        "unsafe_tool_execution",
-    }
-)
-SEVERITIES = frozenset({"low", "medium", "high", "critical"})
+CATEGORIES = frozenset(get_args(Category)) - {"task"}
+SEVERITIES = frozenset(get_args(Severity))
 _ID = re.compile(r"[A-Za-z0-9._-]+")
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 _LISTS = ("messages", "tool_calls", "events")
@@ -51,6 +39,9 @@ class OwaspScenario:
     expected: Object
     assertions: tuple[Object, ...]
     context: tuple[Object, ...] = ()
+    title: str = ""
+    category: str = ""
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +91,8 @@ def read_scenario(data: JSON) -> OwaspScenario:
     if not isinstance(title, str) or not title:
         raise OwaspError("title: text that is not empty is expected")
     for key, words in (("category", CATEGORIES), ("severity", SEVERITIES)):
-        word = data[key]
-        if not isinstance(word, str) or word not in words:
+        said = data[key]
+        if not isinstance(said, str) or said not in words:
             raise OwaspError(f"{key}: one of {', '.join(sorted(words))} is expected")
     target, given, expected = (_map(data, key) for key in ("target", "input", "expected"))
     if not isinstance(target.get("adapter"), str) or not target["adapter"]:
@@ -113,7 +104,8 @@ def read_scenario(data: JSON) -> OwaspScenario:
     assertions = _assertions(data["assertions"], expected)
     context = given.get("context")
     items = [item for item in context if isinstance(item, dict)] if isinstance(context, list) else []
-    return OwaspScenario(scenario_id, expected, tuple(assertions), tuple(items))
+    category, severity = str(data["category"]), str(data["severity"])
+    return OwaspScenario(scenario_id, expected, tuple(assertions), tuple(items), title, category, severity)
 
 
 def _map(data: Object, key: str) -> Object:

@@ -4,12 +4,14 @@ Refuses to know who starts the commands, and what the servers do.
 """
 
 import json
+import secrets
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.canaries import canary_names, draw, plant
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
 from harness.targets.context import Context
@@ -43,10 +45,14 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see."""
+    """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see.
+
+    `canaries` are those that the seeds planted, by name.
+    """
 
     context: Path
     upstreams: tuple[Upstream, ...]
+    canaries: Mapping[str, str] = field(default_factory=dict)
 
 
 def wiretrap_command() -> tuple[str, ...]:
@@ -58,10 +64,22 @@ def wiretrap_command() -> tuple[str, ...]:
 def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError."""
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
+    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
+    names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
+    canaries = draw(names, secrets.choice)
     upstreams = tuple(
-        _upstream(scenario, server_id, server, context, folder) for server_id, server in scenario.servers.items()
+        _upstream(scenario, server_id, _planted(server, canaries), context, folder)
+        for server_id, server in scenario.servers.items()
     )
-    return Prepared(context, upstreams)
+    return Prepared(context, upstreams, canaries)
+
+
+def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
+    match server:
+        case FixtureServer(rows=dict() as rows):
+            return replace(server, rows={table: plant(found, canaries) for table, found in rows.items()})
+        case _:
+            return server
 
 
 def _upstream(scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path) -> Upstream:

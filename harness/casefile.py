@@ -1,0 +1,58 @@
+"""The evidence of one trial put together: a trace, what is known of the databases, and what the scenario says of it.
+
+Refuses to know files and how a trial was run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.evidence import Evidence, ServerState
+from harness.scenario import Scenario
+from harness.trace import Trace
+from proxy.spans import JSON
+
+
+def evidence_of(
+    scenario: Scenario,
+    trace: Trace,
+    *,
+    completed: bool,
+    state: Mapping[str, ServerState],
+    environment: Mapping[str, str],
+    canaries: Mapping[str, str],
+) -> Evidence:
+    """The evidence of a trial. It counts as recorded elsewhere unless a connection of the trace crossed our wire.
+
+    Of `environment` only the variables that `expected.secrets` name are kept.
+    """
+    if state and trace.coverage.state == "none":
+        trace = replace(trace, coverage=replace(trace.coverage, state="reported"))
+    return Evidence(
+        trace=trace,
+        completed=completed,
+        servers=tuple(scenario.servers),
+        initialised=initialised(trace),
+        recorded="wire" not in (trace.coverage.tool_calls, trace.coverage.events, trace.coverage.messages),
+        state=state,
+        expected=scenario.expected,
+        user_message=scenario.user_message,
+        environment={name: environment[name] for name in _secret_variables(scenario.expected) if name in environment},
+        canaries=canaries,
+    )
+
+
+def initialised(trace: Trace) -> frozenset[str]:
+    """The servers that were negotiated with through us (verdicts.md section 3)."""
+    found = [
+        event.fields.get("server_id")
+        for event in trace.events
+        if event.type == "mcp_connection_initialized" and not event.reported
+    ]
+    return frozenset(server for server in found if isinstance(server, str))
+
+
+def _secret_variables(expected: Mapping[str, JSON]) -> list[str]:
+    listed = expected.get("secrets")
+    secrets = listed if isinstance(listed, list) else []
+    names = [secret.get("env") for secret in secrets if isinstance(secret, dict)]
+    return [name for name in names if isinstance(name, str)]

@@ -26,7 +26,7 @@ def as_scenario(intake: Intake, data: dict[str, JSON]) -> dict[str, JSON] | None
         return None
     assertions: list[JSON] = []
     if task.expected_tools:
-        tools: list[JSON] = [{"name": tool, "ignore_case": True} for tool in task.expected_tools]
+        tools: list[JSON] = [{"tool": tool, "ignore_case": True} for tool in task.expected_tools]
         assertions.append({"type": "tool_calls", "mode": "any_of", "expected": tools})
     if task.min_tool_calls is not None:
         assertions.append({"type": "efficiency", "minimum": task.min_tool_calls})

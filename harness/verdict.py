@@ -21,7 +21,7 @@ class Finding:
     """What one assertion found. `reason` names the call, row and column, or the part of the evidence that is missing.
 
     `id` is the assertion's type, or its own `id` where it has one. `attempted`, `blocked` and `executed` count calls
-    where the assertion is about calls.
+    where the assertion is about calls. `measures` are numbers that it took; None among them is not observable.
     """
 
     id: str
@@ -31,6 +31,7 @@ class Finding:
     attempted: int | None = None
     blocked: int | None = None
     executed: int | None = None
+    measures: dict[str, float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from importlib import import_module
 from proxy import __version__
 
 COMMANDS = {
+    "compare": "hold two runs against each other",
     "check": "judge recorded traces without running anything",
     "rejudge": "judge the trials of a run folder again",
     "run": "run scenarios, judge them, and write a run folder",

@@ -349,6 +349,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("proxy stdio", {"2", str(RECORD_FAILED), "126", "127"}),
         ("run", {"0", "1", "2", "3", "130"}),
         ("check", {"0", "1", "2", "3"}),
+        ("compare", {"0", "1", "2", "3"}),
         ("rejudge", {"0", "1", "2", "3"}),
         ("trace", {"0", "2", "130"}),
         ("validate", {"0", "2"}),

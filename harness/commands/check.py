@@ -6,20 +6,23 @@ Refuses to know what is judged and how.
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import click
 
 from harness.checking import Checked, CheckError, as_run, check_trace, databases_of, missing_trace, trace_of
+from harness.commands.gating import gate_options
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
+from harness.gate import Gate
 from harness.report.owasp import as_owasp_result, as_owasp_suite
 from harness.report.table import as_table
 from harness.results import TrialResult
 from harness.semantics import owasp
 from harness.targets.fixtures import NAMES
-from harness.verdict import Finding, Verdict
+from harness.verdict import Finding, Result, Verdict
 from proxy.problem import ProblemError
 from proxy.yamlfile import load_document
 
@@ -29,9 +32,9 @@ STRICT = "wiretrap"
 """Our own rules, the default of `--semantics`."""
 
 
-def show(checked: Sequence[Checked], run_id: str, seconds: float, form: str, *, suite: bool) -> int:
+def show(checked: Sequence[Checked], run_id: str, seconds: float, form: str, gate: Gate, *, suite: bool) -> int:
     """Print the results in one of FORMATS; the exit code of a run with them."""
-    run = as_run(run_id, checked, seconds)
+    run = replace(as_run(run_id, checked, seconds), gate=gate)
     match form:
         case "owasp":
             document = as_owasp_suite(checked) if suite or len(checked) != 1 else as_owasp_result(checked[0])
@@ -148,6 +151,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     show_default=True,
     help="By whose rules it is judged.",
 )
+@gate_options
 def command(
     paths: tuple[Path, ...],
     trace: Path | None,
@@ -155,6 +159,8 @@ def command(
     databases: tuple[str, ...],
     form: Format,
     semantics: str,
+    min_pass_rate: float | None,
+    fail_on: tuple[Result, ...],
 ) -> None:
     """Judge recorded traces without running anything.
 
@@ -173,4 +179,5 @@ def command(
         checked = guarded(lambda: _as_owasp(paths, trace, folder))
     else:
         checked = guarded(lambda: _strict(paths, trace, folder, found))
-    raise SystemExit(show(checked, "check", time.monotonic() - began, form, suite=folder is not None))
+    gate = Gate(min_pass_rate, frozenset(fail_on))
+    raise SystemExit(show(checked, "check", time.monotonic() - began, form, gate, suite=folder is not None))

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import click
 
+from harness.commands.gating import gate_options
+from harness.gate import EVERYTHING, Gate
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
 from harness.report.progress import Progress
@@ -24,6 +26,7 @@ from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RunFolderError, as_text, make_run_folder, replace
 from harness.runner import Runner
 from harness.selection import Selected, Selection, kind_of, load_selection
+from harness.verdict import Result
 from harness.worker import Job, Start
 from proxy.problem import ProblemError
 
@@ -59,6 +62,7 @@ def run_selected(
     jobs: int,
     out: Path,
     keep: bool,
+    gate: Gate = EVERYTHING,
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
     began = time.monotonic()
@@ -87,7 +91,8 @@ def run_selected(
     runner = Runner(start, work, jobs, hear)
     results = runner.run()
     progress.finish()
-    run = RunResult(facts.run_id, _by_scenario(selected, results), time.monotonic() - began, cancelled=runner.cancelled)
+    seconds = time.monotonic() - began
+    run = RunResult(facts.run_id, _by_scenario(selected, results), seconds, cancelled=runner.cancelled, gate=gate)
     replace(folder / "report.json", as_text(run.as_json()))
     replace(folder / "junit.xml", as_junit(run))
     replace(folder / "manifest.json", as_text(manifest(facts, results, datetime.now(UTC))))
@@ -106,7 +111,7 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[Sc
     )
 
 
-@click.command("run")
+@click.command("run", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--agent", metavar="FILE", help="An agent file, in place of the scenarios' own agents.")
 @click.option(
@@ -126,6 +131,7 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[Sc
     help="Where the run folder is made.",
 )
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
+@gate_options
 def command(
     paths: tuple[str, ...],
     agent: str | None,
@@ -134,16 +140,20 @@ def command(
     jobs: int,
     out: Path,
     keep: bool,
+    min_pass_rate: float | None,
+    fail_on: tuple[Result, ...],
 ) -> None:
     """Run scenarios, judge them, write a run folder, and show the table.
 
-    PATH is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes, 1 when not,
-    2 when the command or a scenario is wrong, 3 when no trial was valid, and 130 after Ctrl-C.
+    PATH is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes (or the gate
+    of --min-pass-rate and --fail-on holds), 1 when not, 2 when the command or a scenario is wrong, 3 when no trial was
+    valid, and 130 after Ctrl-C.
     """
     selection = _selection(tuple(paths), agent, program)
+    gate = Gate(min_pass_rate, frozenset(fail_on))
     try:
         selected = load_selection(selection)
-        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep)
+        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate)
     except ProblemError as error:
         for problem in error.problems:
             click.echo(str(problem), err=True)

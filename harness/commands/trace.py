@@ -102,7 +102,7 @@ def _follow(path: Path, choice: Choice, *, text: bool) -> None:
         raise
 
 
-@click.command("trace")
+@click.command("trace", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option(
     "--text", is_flag=True, help="One line a call: time, agent, tool, arguments, outcome, decision, duration."

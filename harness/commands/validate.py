@@ -40,7 +40,7 @@ def describe_scenario(scenario: Scenario) -> str:
     return f"scenario {scenario.id}" + (f" (not_run: {'; '.join(unbuilt)})" if unbuilt else "")
 
 
-@click.command("validate")
+@click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
     """Check scenarios, policies, agent files and seeds without running them.

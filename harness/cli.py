@@ -7,6 +7,7 @@ from proxy import __version__
 
 COMMANDS = {
     "compare": "hold two runs against each other",
+    "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
     "rejudge": "judge the trials of a run folder again",
     "run": "run scenarios, judge them, and write a run folder",
@@ -14,6 +15,9 @@ COMMANDS = {
     "validate": "check scenarios, policies, agent files and seeds",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
+
+MODULES = {"import": "import_runs"}
+"""Modules of commands whose name is a word of Python's."""
 
 USAGE = """\
 Usage: wiretrap COMMAND [ARG]...
@@ -46,7 +50,7 @@ def main() -> None:
         case ["--help" | "-h"]:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:
-            command = import_module(f"harness.commands.{name}").command
+            command = import_module(f"harness.commands.{MODULES.get(name, name)}").command
             command.main(arguments[1:], prog_name=f"wiretrap {name}", help_option_names=["-h", "--help"])
         case []:
             sys.stderr.write(usage())

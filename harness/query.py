@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.cells import Value, decode_text, from_cell, to_cell
 from harness.evidence import Dump, Row
@@ -45,6 +46,17 @@ def run_query(dump: Dump, sql: str, parameters: Mapping[str, str] | None = None)
             return _ask(memory, sql, parameters or {})
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
             raise QueryError(f"{error} in the query {sql!r}") from error
+
+
+def write_database(path: Path, dump: Dump) -> None:
+    """Write a new database file that holds what a dump does. Raises QueryError; a file that is there stays."""
+    if path.exists():
+        raise QueryError(f"{path}: is there already")
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            _rebuild(database, dump)
+    except (sqlite3.Error, ValueError, OverflowError) as error:
+        raise QueryError(f"{path}: {error}") from error
 
 
 def table_keys(schema: Iterable[str]) -> Mapping[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 import click
 
+from harness.arenafile import ArenaError, read_events, tokens
 from harness.checking import Checked, CheckError, as_run, check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options
 from harness.commands.run import terminal_style
@@ -20,7 +21,7 @@ from harness.gate import Gate
 from harness.report.owasp import as_owasp_result, as_owasp_suite
 from harness.report.table import as_table
 from harness.results import TrialResult
-from harness.semantics import owasp
+from harness.semantics import arena, owasp
 from harness.targets.fixtures import NAMES
 from harness.verdict import Finding, Result, Verdict
 from proxy.problem import ProblemError
@@ -117,6 +118,30 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
     return checked(Verdict(verdict.result, "completed", reason, findings), trace)
 
 
+def _as_arena(path: Path) -> Checked:
+    try:
+        events = read_events(path.read_text(encoding="utf-8"), str(path))
+        told = arena.grade_run(events)
+    except (OSError, UnicodeDecodeError, ArenaError) as error:
+        raise CheckError(f"{error}" if str(path) in str(error) else f"{path}: {error}") from error
+    category = told.failure_category or "passed"
+    measures: dict[str, float | None] = {
+        name: float(value) for name, value in told.metrics.items() if isinstance(value, int | float)
+    }
+    tokens_in, tokens_out = tokens(events)
+    measures |= {"score": told.score, "tokens_in": tokens_in, "tokens_out": tokens_out}
+    result: Literal["pass", "fail"] = "pass" if told.passed else "fail"
+    row = f"status {told.metrics['db_status']!r}"
+    finding = Finding(
+        told.task, result, f"{category}, score {told.score}, ticket ends with {row}", "reported", measures=measures
+    )
+    verdict = Verdict(result, "completed", finding.reason, (finding,))
+    name = path.name.partition(".")[0]
+    return Checked(
+        str(path), name, told.task, "task", None, TrialResult(name, 1, verdict, 0.0, "imported"), {}, str(path)
+    )
+
+
 def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     """The results; what is wrong with a file is said on stderr, and the exit code is 2."""
     try:
@@ -146,7 +171,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option(
     "--semantics",
-    type=click.Choice([STRICT, owasp.NAME]),
+    type=click.Choice([STRICT, arena.NAME, owasp.NAME]),
     default=STRICT,
     show_default=True,
     help="By whose rules it is judged.",
@@ -170,10 +195,17 @@ def command(
     began = time.monotonic()
     if (trace is None) == (folder is None):
         raise click.UsageError("give exactly one of --trace and --trace-dir")
-    if not paths:
-        raise click.UsageError("name a scenario, or a folder of them")
     found = _databases(databases)
-    if semantics == owasp.NAME:
+    if semantics == arena.NAME:
+        if paths or found:
+            raise click.UsageError(
+                f"--semantics {arena.NAME} takes no scenario and no database: the task is in the trace"
+            )
+        traces = [trace] if trace is not None else sorted(folder.glob("*.jsonl")) if folder is not None else []
+        checked = guarded(lambda: [_as_arena(path) for path in traces])
+    elif not paths:
+        raise click.UsageError("name a scenario, or a folder of them")
+    elif semantics == owasp.NAME:
         if found:
             raise click.UsageError(f"--semantics {owasp.NAME} looks at no database")
         checked = guarded(lambda: _as_owasp(paths, trace, folder))

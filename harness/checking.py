@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.casefile import evidence_of
+from harness.category import categorised
 from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
@@ -102,9 +103,8 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -
         environment=os.environ,
         canaries={},
     )
-    result = TrialResult(
-        scenario.id, 1, judge(scenario.assertions, evidence, "completed"), 0.0, "imported", gaps=trace.gaps
-    )
+    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
+    result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps)
     return _checked(scenario, result, trace_to_json(trace), str(path))
 
 
@@ -208,7 +208,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         ),
         recorded=False,
     )
-    verdict = judge(scenario.assertions, evidence, status)
+    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
     return _checked(scenario, replace(result, verdict=verdict, gaps=trace.gaps), trace_to_json(trace), None)
 

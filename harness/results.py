@@ -190,7 +190,7 @@ def rate(trials: Sequence[TrialResult]) -> Rate:
 
 
 def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:
-    """`{result, status, reason, findings}`; a finding has no counts where it is not about calls."""
+    """`{result, status, reason, category, also, coordination, findings}`; a finding has the counts that it took."""
     findings: list[JSON] = []
     for finding in verdict.findings:
         findings.append({key: value for key, value in asdict(finding).items() if value is not None})
@@ -198,5 +198,8 @@ def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:
         "result": verdict.result,
         "status": verdict.status,
         "reason": verdict.reason,
+        "category": verdict.category,
+        "also": [*verdict.also],
+        "coordination": verdict.coordination,
         "findings": findings,
     }

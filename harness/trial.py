@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.category import categorised
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
 from harness.judge import judge
@@ -149,6 +150,7 @@ def _judge(
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, completed=ending.status == "completed")
         verdict = judge(plan.scenario.assertions, gathered.evidence, ending.status)
+        verdict = categorised(plan.scenario, gathered.evidence, verdict)
     except StateError as error:
         reason = f"{ending.reason}; then {error}" if ending.reason else str(error)
         return Verdict("error", "infra_error", reason), ()

@@ -48,7 +48,7 @@ from harness.scenariofile import (
 )
 from harness.seedfile import read_seed
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
-from harness.verdict import Finding, Rests, Result, Status, Verdict
+from harness.verdict import FailureCategory, Finding, Mode, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
 from proxy.frames import CAP
@@ -604,6 +604,8 @@ def test_every_word_of_a_verdict_is_named() -> None:
     assert set(first_cells(section("verdicts.md", "How a trial ends"))) == words_of(Status)
     told = section("verdicts.md", "What is evidence")
     assert words_of(Rests) <= set(first_cells(told))
+    told = section("verdicts.md", "Why a trial failed")
+    assert set(first_cells(told)) == words_of(FailureCategory) | words_of(Mode)
 
 
 def test_every_field_of_a_verdict_file_is_named() -> None:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types unit peers bench soak format clean
+.PHONY: setup demo test lint types unit peers bench soak isolation fuzz format clean
 
 setup: .venv/.ready
 
@@ -36,6 +36,14 @@ bench: setup
 
 soak: setup
 	@$(BIN)/python -m tests.bench.soak
+
+# A hundred trials, four at a time, each with a marker of its own that no other trial may have.
+isolation: setup
+	@$(BIN)/python -m tests.harness.isolation
+
+# Mutated messages against the wire core; `make fuzz SECONDS=600 SEED=7`.
+fuzz: setup
+	@$(BIN)/python -m tests.proxy.fuzz $(or $(SECONDS),60) $(or $(SEED),1)
 
 format: setup
 	$(BIN)/ruff format .

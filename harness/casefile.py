@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.evidence import Evidence, ServerState
+from harness.hiding import Hiding
+from harness.redacted import recorded_expected
 from harness.scenario import Scenario
 from harness.trace import Trace
 from proxy.spans import JSON
+
+NOTHING_HIDDEN = Hiding(b"")
+"""For a record from which nothing was taken out."""
 
 
 def evidence_of(
@@ -20,13 +25,17 @@ def evidence_of(
     state: Mapping[str, ServerState],
     environment: Mapping[str, str],
     canaries: Mapping[str, str],
+    hiding: Hiding = NOTHING_HIDDEN,
 ) -> Evidence:
     """The evidence of a trial. It counts as recorded elsewhere unless a connection of the trace crossed our wire.
 
-    Of `environment` only the variables that `expected.secrets` name are kept.
+    Of `environment` only the variables that `expected.secrets` name are kept. The trace is made of the record, so what
+    it is compared with has the record's marks, by `hiding`; what secrets really are stands beside it.
     """
     if state and trace.coverage.state == "none":
         trace = replace(trace, coverage=replace(trace.coverage, state="reported"))
+    named = _secret_variables(scenario.expected)
+    variables = {name: environment[name] for name in named if name in environment}
     return Evidence(
         trace=trace,
         completed=completed,
@@ -34,9 +43,10 @@ def evidence_of(
         initialised=initialised(trace),
         recorded="wire" not in (trace.coverage.tool_calls, trace.coverage.events, trace.coverage.messages),
         state=state,
-        expected=scenario.expected,
-        user_message=scenario.user_message,
-        environment={name: environment[name] for name in _secret_variables(scenario.expected) if name in environment},
+        expected=recorded_expected(hiding, scenario.expected),
+        user_message=hiding.text(scenario.user_message),
+        environment={name: hiding.text(text) for name, text in variables.items()},
+        secrets=_secret_values(scenario.expected, variables),
         canaries=canaries,
     )
 
@@ -56,3 +66,18 @@ def _secret_variables(expected: Mapping[str, JSON]) -> list[str]:
     secrets = listed if isinstance(listed, list) else []
     names = [secret.get("env") for secret in secrets if isinstance(secret, dict)]
     return [name for name in names if isinstance(name, str)]
+
+
+def _secret_values(expected: Mapping[str, JSON], variables: Mapping[str, str]) -> dict[str, str]:
+    """What each named secret is, as far as it is known."""
+    listed = expected.get("secrets")
+    found: dict[str, str] = {}
+    for secret in listed if isinstance(listed, list) else []:
+        match secret:
+            case {"name": str() as name, "value": str() as value}:
+                found[name] = value
+            case {"name": str() as name, "env": str() as variable} if variable in variables:
+                found[name] = variables[variable]
+            case _:
+                pass
+    return found

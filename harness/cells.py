@@ -6,6 +6,7 @@ of a text that are not UTF-8 stand as lone surrogates.
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from math import isinf
 
 from harness.evidence import Row
@@ -66,13 +67,16 @@ def is_near(left: JSON, right: JSON) -> bool:
             return False
 
 
-def show_cell(cell: JSON, limit: int = 120) -> str:
-    """A cell in a reason: text in quotes, null, a number, or a blob's size; cut past `limit` characters."""
+def show_cell(cell: JSON, hide: Callable[[str], str] = str, limit: int = 120) -> str:
+    """A cell in a reason: text in quotes, null, a number, or a blob's size; cut past `limit` characters.
+
+    `hide` takes the secrets out of a text, which must come before the cut: of half a secret nobody can tell.
+    """
     match cell:
         case {"$blob": str() as text}:
             shown = f"a blob of {len(b64decode(text))} bytes"
         case str():
-            shown = "'" + cell.encode("utf-8", "backslashreplace").decode("utf-8") + "'"
+            shown = "'" + hide(cell).encode("utf-8", "backslashreplace").decode("utf-8") + "'"
         case None:
             shown = "null"
         case _:

@@ -10,6 +10,7 @@ COMMANDS = {
     "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
     "rejudge": "judge the trials of a run folder again",
+    "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
     "trace": "show recorded calls, as a trace or one line a call",
     "validate": "check scenarios, policies, agent files and seeds",
@@ -51,7 +52,7 @@ def main() -> None:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:
             command = import_module(f"harness.commands.{MODULES.get(name, name)}").command
-            command.main(arguments[1:], prog_name=f"wiretrap {name}", help_option_names=["-h", "--help"])
+            command.main(arguments[1:], prog_name=f"wiretrap {name}")
         case []:
             sys.stderr.write(usage())
             sys.exit(2)

@@ -11,6 +11,8 @@ from pathlib import Path
 from harness.casefile import evidence_of
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
+from harness.hiding import Hiding
+from harness.redacted import hidden_dump, hidden_journal, recorded_requests
 from harness.runfolder import TrialFolder, write_new
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, read_journal, write_dump, write_journal
@@ -29,18 +31,20 @@ class Gathered:
     gaps: tuple[str, ...]
 
 
-def dump_before(prepared: Prepared, folder: TrialFolder) -> dict[str, Dump]:
+def dump_before(prepared: Prepared, folder: TrialFolder, hiding: Hiding) -> dict[str, Dump]:
     """Read and write down every database that we know, before the agent starts. Raises StateError."""
     dumps: dict[str, Dump] = {}
     for upstream in prepared.upstreams:
         dump = _dump(upstream)
         if dump is not None:
             dumps[upstream.id] = dump
-            write_dump(folder.state(upstream.id, "before"), dump)
+            write_dump(folder.state(upstream.id, "before"), hidden_dump(hiding, dump))
     return dumps
 
 
-def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFolder) -> dict[str, ServerState]:
+def read_state(
+    prepared: Prepared, before: Mapping[str, Dump], folder: TrialFolder, hiding: Hiding
+) -> dict[str, ServerState]:
     """Read and write down every database and journal after all servers have ended. Raises StateError."""
     state: dict[str, ServerState] = {}
     for upstream in prepared.upstreams:
@@ -51,9 +55,11 @@ def read_state(prepared: Prepared, before: Mapping[str, Dump], folder: TrialFold
         if not journal_file.is_file():
             raise StateError(f"{journal_file}: the journal is gone; something other than the server removed it")
         journal = read_journal(journal_file)
-        write_dump(folder.state(upstream.id, "after"), after)
-        write_journal(folder.state(upstream.id, "journal"), journal)
-        state[upstream.id] = ServerState(before[upstream.id], after, journal)
+        write_dump(folder.state(upstream.id, "after"), hidden_dump(hiding, after))
+        write_journal(folder.state(upstream.id, "journal"), hidden_journal(hiding, journal))
+        state[upstream.id] = ServerState(
+            before[upstream.id], after, recorded_requests(hiding, journal), hiding.evidence
+        )
     return state
 
 
@@ -71,12 +77,13 @@ def gather(
     prepared: Prepared,
     before: Mapping[str, Dump],
     folder: TrialFolder,
+    hiding: Hiding,
     *,
     completed: bool,
 ) -> Gathered:
     """The evidence of a trial whose processes have all ended. Raises StateError, SpanError and ConvertError."""
     torn: list[str] = []
-    state = read_state(prepared, before, folder)
+    state = read_state(prepared, before, folder, hiding)
     trace = convert(
         read_spans([folder.spans], torn.append),
         run_id=context.run_id,
@@ -87,6 +94,12 @@ def gather(
     )
     write_new(folder.trace, trace_text(trace))
     evidence = evidence_of(
-        scenario, trace, completed=completed, state=state, environment=os.environ, canaries=prepared.canaries
+        scenario,
+        trace,
+        completed=completed,
+        state=state,
+        environment=os.environ,
+        canaries=prepared.canaries,
+        hiding=hiding,
     )
     return Gathered(evidence, trace.gaps)

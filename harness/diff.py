@@ -4,8 +4,8 @@ Refuses to know who changed it.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.cells import is_same, show_cell
@@ -16,13 +16,17 @@ from proxy.spans import JSON
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row that differs. `rowid` is the row's before, or after for an insert. `key` tells it apart in its table."""
+    """One row that differs. `rowid` is the row's before, or after for an insert. `key` tells it apart in its table.
+
+    The words show what `hide` makes of a value's text.
+    """
 
     table: str
     rowid: int
     key: str
     before: Row | None
     after: Row | None
+    hide: Callable[[str], str] = field(default=str, compare=False, repr=False)
 
     @property
     def op(self) -> Literal["insert", "update", "delete"]:
@@ -40,41 +44,49 @@ class Change:
         row = (self.before if self.before is not None else self.after) or {}
         cells: list[JSON] = json.loads(self.key) if self.key else [self.rowid]
         if cells != [self.rowid] and "id" not in row:
-            return f"{self.table} row {', '.join(map(show_cell, cells))}"
-        return f"{self.table} row {self.rowid}" + (f" (id {show_cell(row['id'])})" if "id" in row else "")
+            return f"{self.table} row {', '.join(map(self._show, cells))}"
+        return f"{self.table} row {self.rowid}" + (f" (id {self._show(row['id'])})" if "id" in row else "")
 
     def words(self, columns: tuple[str, ...] | None = None) -> str:
         """What changed, in words: the columns (all that differ, or those given) with their values before and after."""
         shown = self.columns if columns is None else columns
         match self.op:
             case "insert":
-                return "inserted with " + ", ".join(f"{name} {show_cell((self.after or {})[name])}" for name in shown)
+                return "inserted with " + ", ".join(f"{name} {self._show((self.after or {})[name])}" for name in shown)
             case "delete":
                 return "deleted, it had " + ", ".join(
-                    f"{name} {show_cell((self.before or {})[name])}" for name in shown
+                    f"{name} {self._show((self.before or {})[name])}" for name in shown
                 )
             case "update":
                 before, after = self.before or {}, self.after or {}
-                return ", ".join(f"{name} {_show(before, name)} → {_show(after, name)}" for name in shown)
+                return ", ".join(
+                    f"{name} {self._show_in(before, name)} → {self._show_in(after, name)}" for name in shown
+                )
+
+    def _show(self, cell: JSON) -> str:
+        return show_cell(cell, self.hide)
+
+    def _show_in(self, row: Row, name: str) -> str:
+        return self._show(row[name]) if name in row else "absent"
 
 
 Rows = Mapping[tuple[str, str], tuple[int, Row]]
 """(table, key) to (rowid, row)."""
 
 
-def diff(before: Dump, after: Dump) -> tuple[Change, ...]:
+def diff(before: Dump, after: Dump, hide: Callable[[str], str] = str) -> tuple[Change, ...]:
     """Each row that came, went or differs, by table and rowid."""
     keys = row_keys(before, after)
-    return diff_rows(keyed(before, keys), keyed(after, keys))
+    return diff_rows(keyed(before, keys), keyed(after, keys), hide)
 
 
-def diff_rows(before: Rows, after: Rows) -> tuple[Change, ...]:
+def diff_rows(before: Rows, after: Rows, hide: Callable[[str], str] = str) -> tuple[Change, ...]:
     """As `diff`, of rows that are keyed already."""
     changes = []
     for table, key in dict.fromkeys([*before, *after]):
         old, new = before.get((table, key)), after.get((table, key))
         rowid = (old or new or (0, {}))[0]
-        change = Change(table, rowid, key, old and old[1], new and new[1])
+        change = Change(table, rowid, key, old and old[1], new and new[1], hide)
         if change.op != "update" or change.columns:
             changes.append(change)
     return tuple(sorted(changes, key=lambda change: (change.table, change.rowid, change.key)))
@@ -113,7 +125,3 @@ def differing(before: Row | None, after: Row | None) -> tuple[str, ...]:
     return tuple(
         name for name in names if name not in before or name not in after or not is_same(before[name], after[name])
     )
-
-
-def _show(row: Row, name: str) -> str:
-    return show_cell(row[name]) if name in row else "absent"

@@ -3,7 +3,7 @@
 Refuses to know how any of it was gathered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harness.trace import Trace
@@ -39,12 +39,14 @@ class ServerState:
     """A server's database before and after the trial, and its journal.
 
     `before` is None where only the end is known, as of a database that was handed in. `journal` is None when the server
-    keeps none: then a change is put to the calls open between two dumps.
+    keeps none: then a change is put to the calls open between two dumps. The rows are those of the database; a reason
+    that shows a value shows what `hide` makes of its text.
     """
 
     before: Dump | None
     after: Dump
     journal: tuple[JournalRow, ...] | None
+    hide: Callable[[str], str] = field(default=str, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class Evidence:
     `completed` is true when the trial's status is completed. `servers` are the ids that the scenario names;
     `initialised` those that were negotiated with through us. `recorded` is true for a trace that we did not see being
     made. `user_message` is the task. `expected` is the scenario's open map of that name. `environment` has the
-    variables that its secrets name, as far as they are set; `canaries` the text that was planted for each name.
+    variables that its secrets name, as far as they are set, both with the record's marks; `secrets` are those secrets
+    themselves, by name; `canaries` the text that was planted for each name.
     """
 
     trace: Trace
@@ -66,4 +69,5 @@ class Evidence:
     expected: Mapping[str, JSON] = field(default_factory=dict)
     user_message: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
     canaries: Mapping[str, str] = field(default_factory=dict)

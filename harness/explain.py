@@ -5,7 +5,7 @@ the value after without a break, and each of them names a recorded call that rea
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -61,9 +61,9 @@ def explain(server: str, state: ServerState, calls: Sequence[ToolCall]) -> Expla
             # Nothing is known to have changed, and any call may have done it.
             told.open_calls = tuple(call for call in own if not is_blocked(call))
         case ServerState(before=Dump() as before, journal=None):
-            _put_to_open_calls(server, before, state.after, own, told)
+            _put_to_open_calls(server, state, before, own, told)
         case ServerState(before=Dump() as before, journal=tuple() as journal):
-            _follow(server, (before, state.after), journal, own, told)
+            _follow(server, state, before, journal, own, told)
     return told
 
 
@@ -92,14 +92,18 @@ def _one_of(calls: Sequence[ToolCall]) -> str:
             return f"by one of {listed([describe(call) for call in calls], limit=5)}"
 
 
-def _put_to_open_calls(server: str, before: Dump, after: Dump, own: Sequence[ToolCall], told: Explanation) -> None:
+def _put_to_open_calls(
+    server: str, state: ServerState, before: Dump, own: Sequence[ToolCall], told: Explanation
+) -> None:
+    after, hide = state.after, state.hide
     told.open_calls = tuple(call for call in own if not is_blocked(call))
     if told.open_calls:
         return
     told.problems += _schema_problems(server, before, after)
     blocked = f"; only blocked calls are recorded: {listed([describe(call) for call in own])}" if own else ""
     told.problems += [
-        f"{server}.{change.place}: {change.words()}, and no call was open{blocked}" for change in diff(before, after)
+        f"{server}.{change.place}: {change.words()}, and no call was open{blocked}"
+        for change in diff(before, after, hide)
     ]
 
 
@@ -127,9 +131,14 @@ def _schema_problems(server: str, before: Dump, after: Dump) -> list[str]:
 
 
 def _follow(
-    server: str, dumps: tuple[Dump, Dump], journal: Sequence[JournalRow], own: Sequence[ToolCall], told: Explanation
+    server: str,
+    state: ServerState,
+    before: Dump,
+    journal: Sequence[JournalRow],
+    own: Sequence[ToolCall],
+    told: Explanation,
 ) -> None:
-    before, after = dumps
+    after = state.after
     told.problems += _schema_problems(server, before, after)
     index: dict[CallKey, list[ToolCall]] = {}
     for call in own:
@@ -138,13 +147,13 @@ def _follow(
             if key is not None:
                 index.setdefault(key, []).append(call)
     keys = row_keys(before, after)
-    replay = _Replay(server, keys, before, told)
+    replay = _Replay(server, keys, before, told, state.hide)
     for row in journal:
         named = call_key(row.connection, row.request_id)
         found = index.get(named, []) if named is not None else []
         reached = tuple(call for call in found if not is_blocked(call))
         if not reached:
-            told.problems.append(_unknown(server, row, keys, found))
+            told.problems.append(_unknown(server, row, keys, found, state))
         replay.take(Step(row, reached))
     replay.end(after)
 
@@ -152,11 +161,19 @@ def _follow(
 class _Replay:
     """The database as the journal tells it, from the dump before: what differs on the way, somebody else did."""
 
-    def __init__(self, server: str, keys: Mapping[str, tuple[str, ...]], before: Dump, told: Explanation) -> None:
+    def __init__(
+        self,
+        server: str,
+        keys: Mapping[str, tuple[str, ...]],
+        before: Dump,
+        told: Explanation,
+        hide: Callable[[str], str],
+    ) -> None:
         self._server = server
         self._keys = keys
         self._told = told
         self._rows = keyed(before, keys)
+        self._hide = hide
 
     def take(self, step: Step) -> None:
         """One journal row: what it found must be what is there, and what it left is there from now on."""
@@ -185,7 +202,7 @@ class _Replay:
         return row.table, row_key(self._keys.get(row.table, ()), row.rowid, values or {})
 
     def _tell(self, expected: Rows, found: Rows, tail: str) -> None:
-        for change in diff_rows(expected, found):
+        for change in diff_rows(expected, found, self._hide):
             if change.op != "update" or _is_past_rounding(change):
                 self._told.problems.append(f"{self._server}.{change.place}: {change.words()}{tail}")
 
@@ -198,9 +215,15 @@ def _is_past_rounding(change: Change) -> bool:
     )
 
 
-def _unknown(server: str, row: JournalRow, keys: Mapping[str, tuple[str, ...]], found: Sequence[ToolCall]) -> str:
+def _unknown(
+    server: str,
+    row: JournalRow,
+    keys: Mapping[str, tuple[str, ...]],
+    found: Sequence[ToolCall],
+    state: ServerState,
+) -> str:
     key = row_key(keys.get(row.table, ()), row.rowid, row.before or row.after or {})
-    change = Change(row.table, row.rowid, key, row.before, row.after)
+    change = Change(row.table, row.rowid, key, row.before, row.after, state.hide)
     what = f"{server}.{change.place}: {change.words() or 'written without a change'}"
     if found:
         return f"{what}, by a call that policy denied: {describe(found[0])}"

@@ -3,7 +3,6 @@
 Refuses to know what the results say.
 """
 
-import hashlib
 import json
 import platform
 import sqlite3
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.hiding import Hiding
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
 from harness.selection import Selected, kind_of
@@ -25,14 +25,19 @@ PACKAGES = ("wiretrap", "mcp", "pydantic", "jsonschema", "PyYAML", "click")
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known when a run begins."""
+    """What is known when a run begins.
+
+    `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
+    """
 
     run_id: str
     started_at: datetime
     trials: int | None
     jobs: int
     selected: Selected
+    hiding: Hiding
     digests: Mapping[str, str]
+    redacted: frozenset[str] = frozenset()
 
 
 def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
@@ -77,23 +82,27 @@ def _versions() -> dict[str, JSON]:
 
 
 def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
+    hiding = facts.hiding
+
     def digest(path: object) -> JSON:
         return facts.digests.get(str(path))
 
     policy = scenario.policy_map
     agent = facts.selected.agents[scenario.id]
-    files: dict[str, JSON] = {str(path): digest(path) for path in facts.selected.files(scenario.id)}
+    paths = [str(path) for path in facts.selected.files(scenario.id)]
+    files: dict[str, JSON] = {hiding.text(path): digest(path) for path in paths}
     seeds: dict[str, JSON] = {
         server_id: digest(server.seed)
         for server_id, server in scenario.servers.items()
         if isinstance(server, FixtureServer) and server.seed is not None
     }
     return {
-        "path": str(scenario.path),
+        "path": hiding.text(str(scenario.path)),
         "sha256": digest(scenario.path),
         "files": files,
+        "redacted_files": [hiding.text(path) for path in paths if path in facts.redacted],
         "seeds": seeds,
-        "policy_sha256": None if policy is None else _digest(dict(policy)),
+        "policy_sha256": None if policy is None else _digest(dict(policy), hiding),
         "agent": {"kind": kind_of(agent), "sha256": _agent_digest(agent, facts)},
     }
 
@@ -101,11 +110,11 @@ def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
 def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
     match agent:
         case CommandAgent(command=command, path=None):
-            return _digest(list(command))
+            return _digest(list(command), facts.hiding)
         case ScriptedAgent(path=path) | CommandAgent(path=path):
             return facts.digests.get(str(path))
 
 
-def _digest(value: JSON) -> str:
+def _digest(value: JSON, hiding: Hiding) -> str:
     """SHA-256 of a value as JSON with sorted keys; a command may hold a secret, so it stands nowhere itself."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hiding.file_digest(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())

@@ -5,7 +5,7 @@ Refuses to know how a trial is run.
 
 import hashlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,10 @@ from proxy.problem import Problem, ProblemError
 
 class SelectionError(ProblemError):
     """Scenarios or an agent that cannot be run; `problems` has everything that is wrong."""
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,10 @@ class Selected:
         files = self.by_id[scenario_id].files
         return files if agent is None or agent in files else (*files, agent)
 
-    def digests(self) -> dict[str, str]:
-        """SHA-256 in hex of every file, by its path."""
+    def digests(self, digest: Callable[[bytes], str] = _sha256) -> dict[str, str]:
+        """SHA-256 in hex of every file, by its path; or what else `digest` makes of its bytes."""
         files = dict.fromkeys(path for scenario_id in self.by_id for path in self.files(scenario_id))
-        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        return {str(path): digest(path.read_bytes()) for path in files}
 
 
 def kind_of(agent: Agent) -> Kind:

@@ -42,7 +42,7 @@ def find_source(path: Path, scenario: str | None, trial: int | None, *, waiting:
         return SpanPath(path / "spans")
     if any(path.glob("*.jsonl")):
         return SpanPath(path)
-    trials = [folder.parent for pattern in ("*/spans", "*/*/spans") for folder in path.glob(pattern) if folder.is_dir()]
+    trials = _trials(path)
     if trials:
         return SpanPath(_pick(path, trials, scenario, trial) / "spans")
     if waiting and not any(path.iterdir()):
@@ -50,9 +50,30 @@ def find_source(path: Path, scenario: str | None, trial: int | None, *, waiting:
     raise TraceSourceError(f"{path}: holds no spans; name a span file, a folder of them, a trial or a run folder")
 
 
+def span_paths(path: Path) -> list[Path]:
+    """Every span file, or folder of them, that `path` leads to; of a run folder those of all trials.
+
+    Raises TraceSourceError.
+    """
+    if path.is_dir() and not (path / "spans").is_dir() and not any(path.glob("*.jsonl")):
+        trials = _trials(path)
+        if trials:
+            return [trial / "spans" for trial in trials]
+    match find_source(path, None, None):
+        case SpanPath(path=found):
+            return [found]
+        case TracePath():
+            raise TraceSourceError(f"{path}: is a trace, which has no spans; name the span files that it was made of")
+
+
+def _trials(path: Path) -> list[Path]:
+    """The trial folders in a run folder or in a scenario's folder of one."""
+    found = {folder.parent for pattern in ("*/spans", "*/*/spans") for folder in path.glob(pattern) if folder.is_dir()}
+    return sorted(found, key=lambda folder: (folder.parent.name, len(folder.name), folder.name))
+
+
 def _pick(path: Path, trials: list[Path], scenario: str | None, trial: int | None) -> Path:
     """The one trial folder, `<scenario>/<trial>`, that the choice leaves."""
-    trials = sorted(trials, key=lambda folder: (folder.parent.name, len(folder.name), folder.name))
     left = [
         folder
         for folder in trials

@@ -12,9 +12,9 @@ Refuses to know other trials, and how a result is shown. A trial ends in exactly
 
 import os
 import shutil
+import sys
 import tempfile
 import time
-import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,9 @@ from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.category import categorised
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
+from harness.hiding import Hiding, traceback_text
 from harness.judge import judge
+from harness.redacted import hidden_result, recorded_assertions
 from harness.results import TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, write_new
 from harness.scenario import Scenario
@@ -36,7 +38,9 @@ from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
 from harness.targets.piped import run_piped
 from harness.targets.proxied import PreparationError, Prepared, prepare
+from harness.targets.streams import Streams
 from harness.verdict import Verdict
+from proxy.otlp import Exporter
 from proxy.spanfile import SpanFile
 
 RUN_SPANS = "run.jsonl"
@@ -45,16 +49,21 @@ RUN_SPANS = "run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
-    """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop."""
+    """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop.
+
+    `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    """
 
     run_id: str
     run_folder: Path
-    redact_key: str
+    hiding: Hiding
     scenario: Scenario
     agent: Agent
     trial: int
     keep: bool = False
     cancel: int | None = None
+    otlp: str | None = None
+    exporter: Exporter | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -77,20 +86,24 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         gaps=gaps,
         kept=str(private) if plan.keep else None,
     )
+    result = hidden_result(plan.hiding, result)
     write_new(folder.verdict, as_text({"schema_version": 1, "run_id": plan.run_id, **result.as_json()}))
     return result
 
 
 def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, tuple[str, ...]]:
-    context = Context(plan.run_id, plan.scenario.id, plan.trial, redact_key=plan.redact_key)
+    hiding = plan.hiding
+    context = Context(plan.run_id, plan.scenario.id, plan.trial, redact_key=hiding.key.hex(), secrets=hiding.values)
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private)
+        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
-        before = dump_before(prepared, folder)
-        conversation = Conversation(context, SpanFile.create_named(folder.spans, RUN_SPANS), plan.scenario.user_message)
+        before = dump_before(prepared, folder, hiding)
+        file = SpanFile.create_named(folder.spans, RUN_SPANS)
+        file.tap = None if plan.exporter is None else plan.exporter.offer
+        conversation = Conversation(context, file, plan.scenario.user_message, hiding)
         try:
             ending = _run_agent(plan, prepared, context, folder, private, conversation)
         finally:
@@ -98,7 +111,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
     except (FixtureError, PreparationError, StateError) as error:
         ending = Ending("infra_error", str(error))
     except Exception as error:  # a fault of ours is the trial's status, never a lost trial
-        traceback.print_exc()
+        sys.stderr.write(traceback_text(plan.hiding, error))
         ending = Ending("harness_error", f"{type(error).__name__}: {error}")
     if prepared is None:
         return Verdict("error", ending.status, ending.reason), ()
@@ -114,22 +127,24 @@ def _run_agent(
     conversation: Conversation,
 ) -> Ending:
     limits = plan.scenario.limits
+    streams = Streams(folder, private, plan.hiding)
     match plan.agent:
         case ScriptedAgent(transport="stdio") as agent:
             deadline = Deadline.after(limits.seconds, plan.cancel)
-            return run_piped(agent, prepared, folder, conversation, deadline, limits.tool_calls)
+            return run_piped(agent, prepared, streams, conversation, deadline, limits.tool_calls)
         case ScriptedAgent() as agent:
             # Only here is the MCP SDK needed in this process, and it takes a second to import.
             from harness.targets.direct import run_direct  # noqa: PLC0415
 
             deadline = Deadline.after(limits.seconds, plan.cancel)
-            return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls)
+            tap = conversation.file.tap
+            return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
         case CommandAgent(command=command) as agent:
             servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)
             deadline = Deadline.after(limits.seconds, plan.cancel)
             cwd = _folder_of(agent, plan.scenario)
-            return run_command(command, cwd, handed, folder, conversation, deadline, limits.tool_calls)
+            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls)
 
 
 def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
@@ -148,14 +163,16 @@ def _judge(
     ending: Ending,
 ) -> tuple[Verdict, tuple[str, ...]]:
     try:
-        gathered = gather(plan.scenario, context, prepared, before, folder, completed=ending.status == "completed")
-        verdict = judge(plan.scenario.assertions, gathered.evidence, ending.status)
+        completed = ending.status == "completed"
+        gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, completed=completed)
+        assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
+        verdict = judge(assertions, gathered.evidence, ending.status)
         verdict = categorised(plan.scenario, gathered.evidence, verdict)
     except StateError as error:
         reason = f"{ending.reason}; then {error}" if ending.reason else str(error)
         return Verdict("error", "infra_error", reason), ()
     except Exception as error:  # as above
-        traceback.print_exc()
+        sys.stderr.write(traceback_text(plan.hiding, error))
         reason = f"the evidence cannot be read: {type(error).__name__}: {error}"
         return Verdict("error", "harness_error", f"{ending.reason}; then {reason}" if ending.reason else reason), ()
     return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps

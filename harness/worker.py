@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-import traceback
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -17,17 +17,26 @@ from types import FrameType
 
 from pydantic import TypeAdapter
 
+from harness.hiding import Hiding, hidden_streams, hide_last_words, traceback_text
 from harness.processes import become_subreaper, end_descendants, end_with_parent
+from harness.redacted import hidden_result
 from harness.results import Kind, TrialResult
-from harness.selection import Selection, load_selection
+from harness.runsecrets import hiding_for
+from harness.selection import Selected, Selection, load_selection
 from harness.trial import TrialPlan, run_trial
 from harness.verdict import Verdict
+from proxy.endpoint import parse_endpoint
+from proxy.otlp import Exporter
+from proxy.saying import say
 from proxy.spans import JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex."""
+    """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex.
+
+    `otlp` is where copies of the spans go.
+    """
 
     parent: int
     run_id: str
@@ -36,6 +45,7 @@ class Start:
     keep: bool
     selection: Selection
     digests: dict[str, str]
+    otlp: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +101,55 @@ def _work(reply: Callable[[bytes], None]) -> None:
     end_with_parent(signal.SIGTERM)
     if os.getppid() != start.parent:
         return
+    hide_last_words(hiding_for((), os.environ, start.redact_key))
     scenarios = load_selection(start.selection)
     changed = [path for path, digest in scenarios.digests().items() if start.digests.get(path) != digest]
     if changed:
         problem: JSON = {"ready": False, "problem": f"{changed[0]} changed while the run was under way"}
         reply(json.dumps(problem).encode() + b"\n")
         return
+    hiding = hiding_for(scenarios.by_id.values(), os.environ, start.redact_key)
+    hide_last_words(hiding)
     reply(b'{"ready": true}\n')
+    exporter = None if start.otlp is None else Exporter(parse_endpoint(start.otlp))
+    if exporter is not None:
+        exporter.start()
+    with hidden_streams(hiding):
+        _try_jobs(start, scenarios, hiding, cancel_read, reply, exporter)
+        if exporter is not None:
+            exporter.finish()
+            exporter.wait(exporter.seconds_left(time.monotonic()))
+            say(exporter.shortfall(start.run_folder))
+
+
+def _try_jobs(
+    start: Start,
+    scenarios: Selected,
+    hiding: Hiding,
+    cancel: int,
+    reply: Callable[[bytes], None],
+    exporter: Exporter | None,
+) -> None:
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
         plan = TrialPlan(
             run_id=start.run_id,
             run_folder=Path(start.run_folder),
-            redact_key=start.redact_key,
+            hiding=hiding,
             keep=start.keep,
             scenario=scenarios.by_id[job.scenario],
             agent=scenarios.agents[job.scenario],
             trial=job.trial,
-            cancel=cancel_read,
+            cancel=cancel,
+            otlp=start.otlp,
+            exporter=exporter,
         )
         try:
             result = run_trial(plan)
             end_descendants(os.getpid())
         except Exception as error:
-            traceback.print_exc()
-            result = failed(job, f"{type(error).__name__}: {error}")
+            sys.stderr.write(traceback_text(hiding, error))
+            result = hidden_result(hiding, failed(job, f"{type(error).__name__}: {error}"))
         reply(encode(result))
 
 

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from proxy import __version__
+from proxy.glob import glob_server
 from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
+from proxy.saying import say
 from proxy.secretvalues import named_secrets
 from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
+    from proxy.otlp import Exporter
     from proxy.redact import Redactor
 
 
@@ -93,14 +96,8 @@ def _redactor(context: Context, path: str | None, connection: str) -> "Redactor 
 
     redactor = Redactor(secrets.values(), key, tuple(secrets))
     if redactor.too_short:
-        _say(f"not redacted, since shorter than 8 characters: {', '.join(redactor.too_short)}", redactor)
+        say(f"not redacted, since shorter than 8 characters: {', '.join(redactor.too_short)}", redactor)
     return redactor if redactor.active else None
-
-
-def _say(text: str, redactor: "Redactor | None") -> None:
-    said = text if redactor is None else redactor.text(text)[0]
-    sys.stderr.write(f"wiretrap: {said}\n")
-    sys.stderr.flush()
 
 
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
@@ -109,10 +106,23 @@ def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     return os.path.join(home, "wiretrap", "spans", run_id)
 
 
-def _policy(path: str | None, deny: tuple[str, ...]) -> Policy | None:
-    if path is not None:
-        return load_policy(path, deny)
-    return deny_policy(deny) if deny else None
+def _policy(path: str | None, deny: tuple[str, ...], server: str) -> Policy | None:
+    """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
+    policy = load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
+    for glob in deny:
+        named = glob_server(glob)
+        if named not in {None, server}:
+            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {server!r}")
+    return policy
+
+
+def _exporter(url: str | None) -> "Exporter | None":
+    if url is None:
+        return None
+    from proxy.endpoint import parse_endpoint  # noqa: PLC0415  (most connections are not sent on)
+    from proxy.otlp import Exporter  # noqa: PLC0415  (the same)
+
+    return Exporter(parse_endpoint(url))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -153,6 +163,18 @@ def proxy() -> None:
     metavar="FILE",
     help="A JSON file that says what run this is; the harness writes it.",
 )
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send a copy of the record on as it is written: http(s):// over HTTP, grpc(s):// over gRPC.",
+)
+@click.option(
+    "--trace-context",
+    type=click.Choice(("pass", "splice")),
+    default="pass",
+    show_default=True,
+    help="splice: write our span id over the parent id in `_meta.traceparent`; the server's spans nest in ours.",
+)
 @click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
 def stdio(
@@ -162,6 +184,8 @@ def stdio(
     deny: tuple[str, ...],
     spans: str | None,
     context_file: str | None,
+    otlp: str | None,
+    trace_context: str,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -169,7 +193,8 @@ def stdio(
 
     Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options of
     ours come before COMMAND; what follows it is the server's. The exit code is the server's; or 2 when we could not
-    start, 127 when COMMAND is not found, and 74 when the record is not whole and the server's was 0.
+    start, 127 when COMMAND is not found, 126 when it is no program, and 74 when the record is not whole and the
+    server's was 0.
     """
     redactor: Redactor | None = None
     try:
@@ -179,7 +204,8 @@ def stdio(
         context = read_context(context_file) if context_file is not None else Context()
         connection = os.urandom(8).hex()
         redactor = _redactor(context, context_file, connection)
-        policy = _policy(policy_file, deny)
+        policy = _policy(policy_file, deny, server)
+        exporter = _exporter(otlp)
         run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
         folder = spans or context.spans or spans_folder(run_id, os.environ)
         parent = parse_traceparent(context.traceparent) or ("", "")
@@ -198,12 +224,16 @@ def stdio(
         file = SpanFile.create(folder, server)
         if not quiet:
             said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
-            _say(f"server {server}, spans {folder}, {said}", redactor)
+            sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
+            say(f"server {server}, spans {folder}, {said}{sent}", redactor)
+        if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
+            say(f"no rule of the policy speaks of the server {server}", redactor)
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
-        serve(identity, policy, __version__, file, command, redactor)
+        splice = trace_context == "splice"
+        serve(identity, policy, __version__, file, command, redactor, splice=splice, exporter=exporter)
     except ValueError as error:
-        _say(str(error), redactor)
+        say(str(error), redactor)
         sys.exit(getattr(error, "code", 2))
 
 

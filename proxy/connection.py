@@ -10,9 +10,10 @@ from proxy import vocabulary as v
 from proxy.exchange import (
     CLIENT_TO_SERVER,
     SERVER_TO_CLIENT,
+    Asked,
     Exchange,
     Exchanges,
-    answered,
+    Owed,
     ended,
     member_text,
     negotiated,
@@ -40,9 +41,7 @@ _SHORT = 80
 """Characters of a method that are repeated to the model; a longer one is no method of MCP."""
 
 
-_REQUEST = template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)
 _DECISION = template(v.SPAN_KIND, v.DIRECTION)
-_EXECUTE = encode_attribute(v.OPERATION, "execute_tool")
 _PLACE = number_template(v.SEQ, v.MONO)
 
 
@@ -69,9 +68,12 @@ class Connection:
         self.start = start
         self.version = ""
         self.failed = False
+        self.splice = False
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()
+        self.owed: list[Owed] = []
+        self.unencoded: list[Exchange] = []
         enforced = policy is not None and policy.in_force
         self.hides = policy is not None and policy.hides
         self.denies_requests = policy is not None and enforced and "deny" in policy.client_requests.values()
@@ -98,45 +100,33 @@ class Connection:
         key, method, id_text = message.id_key, message.method, message.id_text
         if key is None or method is None or id_text is None:
             return None
-        plain_id = key[1] if isinstance(key[1], str) else id_text
-        attributes = [
-            _REQUEST % ('"request"', quote(method), quote(plain_id), quote(id_text), quote(direction)),
-            _PLACE % (seq, now.mono),
-        ]
-        name = method
-        if one.canonical:
-            attributes.append(encode_attribute(v.TOOL_CANONICAL, one.canonical))
-        arguments = member_text(message, "arguments") if method == "tools/call" else None
-        if method == "tools/call":
-            attributes.append(_EXECUTE)
-            if one.target:
-                attributes.append(encode_attribute(v.TOOL_NAME, one.target))
-                name = f"{method} {one.target}"
-            if arguments is not None:
-                attributes += payload(v.TOOL_ARGUMENTS, "arguments", arguments)
-        else:
-            if method == "prompts/get" and one.target:
-                attributes.append(encode_attribute(v.PROMPT_NAME, one.target))
-                name = f"{method} {one.target}"
-            if method == "resources/read" and one.target:
-                attributes.append(encode_attribute(v.RESOURCE_URI, one.target))
-            params = message.members.get("params")
-            if params is not None and not cut:
-                attributes += payload(v.PARAMS, "params", message.text_of(params))
-        if cut:
-            label = "arguments" if method == "tools/call" else "params"
-            attributes.append(encode_attribute(v.payload_truncated(label), True))
+        named = one.target if method in ("tools/call", "prompts/get") else ""
         version = meta_text(message, VERSION_KEY) or ""
-        found = Exchange(place, name, method, direction, now, id_text, key, attributes, version)
+        asked = Asked(one, seq, direction, cut)
+        found = Exchange(place, f"{method} {named}" if named else method, method, now, id_text, key, asked, version)
         if version and direction == CLIENT_TO_SERVER and method in JUDGED:
-            found.call = (method, one.target, arguments or "")
+            found.call = (method, one.target, member_text(message, "arguments") or "")
         return found
 
-    def decision(self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, odd: str | None) -> str:
-        """The line of a decision: a zero-length child of the request's span, with the whole request."""
+    def decision(
+        self,
+        one: Judgement,
+        place: Place,
+        seq: int,
+        now: Stamp,
+        direction: str,
+        odd: str | None,
+        *,
+        alone: bool = False,
+    ) -> str:
+        """The line of a decision: a zero-length child of the request's span, with the whole request.
+
+        `alone`: that span is never written, so the decision stands in its place, and no backend misses a parent.
+        """
         message = one.message
         ruling = Ruling(one.decision or NO_POLICY, message.method, one.canonical, message.id_text)
-        return self._decision(ruling, message.source, self._child(place), seq, now, direction, odd)
+        own = place if alone else self._child(place)
+        return self._decision(ruling, message.source, own, seq, now, direction, odd)
 
     def _child(self, place: Place) -> Place:
         return Place(place.trace_id, self.recorder.new_id(16), place.span_id)
@@ -160,6 +150,8 @@ class Connection:
         decision: Decision,
         begun: tuple[Place, int, Stamp],
         direction: str,
+        *,
+        alone: bool = False,
     ) -> str:
         """The line of a decision on a line past the cap: its first bytes, and what was `seen` of its message.
 
@@ -170,7 +162,8 @@ class Connection:
         if seen is not None:
             ruling = Ruling(decision, seen.message.method, seen.canonical, seen.message.id_text)
         text = head.decode("utf-8", "surrogateescape")
-        return self._decision(ruling, text, self._child(place), seq, now, direction, why, truncated=True)
+        own = place if alone else self._child(place)
+        return self._decision(ruling, text, own, seq, now, direction, why, truncated=True)
 
     def _decision(
         self,
@@ -191,13 +184,12 @@ class Connection:
         name = f"decision {ruling.method}" if ruling.method else "decision"
         return self.recorder.line(place, name, INTERNAL, (now.wall, now.wall), encoded)
 
-    def notification(self, message: Message, method: str, now: Stamp, direction: str) -> str:
+    def notification(self, message: Message, method: str, now: Stamp, direction: str, place: Place) -> str:
         """The line of a message that asks for no answer."""
         attributes = self.recorder.fact("notification", now, direction, {v.METHOD: method})
         params = message.members.get("params")
         if params is not None:
             attributes += payload(v.PARAMS, "params", message.text_of(params))
-        place = self.recorder.place(meta_text(message, "traceparent"))
         return self.recorder.line(place, method, INTERNAL, (now.wall, now.wall), attributes)
 
     def malformed(self, text: str, why: str, now: Stamp, direction: str, *, truncated: bool = False) -> str:
@@ -209,7 +201,11 @@ class Connection:
     def answer(
         self, asked: Exchanges, message: Message, now: Stamp, direction: str, *, ours: bool = False
     ) -> list[str]:
-        """The line of the exchange that an answer ends, or of an answer that no request asked for."""
+        """End the exchange that an answer belongs to, whose line is owed then.
+
+        What is given back are lines to write at once: of an answer that no request asked for, and of decisions on what
+        it asks inside.
+        """
         exchange = asked.take(message.id_key)
         if exchange is None:
             attributes = self.recorder.fact("unmatched", now, direction, {})
@@ -223,14 +219,24 @@ class Connection:
             self.version = version or self.version
         inside: list[str] = []
         if exchange.call is not None and not ours and is_interim(message):
-            exchange.attributes.append(encode_attribute(v.INTERIM, True))
+            exchange.interim = True
             self.rounds.wait(message, exchange.call, next_leg(exchange.leg, exchange.place))
             inside = [
                 self.inside_decision(exchange, judge_method(request.method, self.policy), request, now)
                 for request in input_requests(message)
                 if client_request(request.method) is not None
             ]
-        return [*inside, answered(self.recorder, exchange, message, now, version or self.version, ours=ours)]
+        seq = self.recorder.next_seq()
+        self.owed.append(Owed(exchange, message, now, seq, version or self.version, ours))
+        return inside
+
+    def settle(self) -> list[str]:
+        """The lines that are owed for answers that have gone on, and the attributes of what waits for its answer."""
+        owed, self.owed = self.owed, []
+        unsent, self.unencoded = self.unencoded, []
+        for exchange in unsent:
+            exchange.attributes()
+        return [one.line(self.recorder) for one in owed]
 
     def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
@@ -247,17 +253,17 @@ class Connection:
         place = self.recorder.place(meta_text(message, "traceparent"))
         seq = self.recorder.next_seq()
         odd = decision.reason if one.code == NOT_READABLE else None
-        records = [self.decision(one, place, seq, now, direction, odd)]
         id_text = message.id_text
         exchange = self.exchange(one, place, seq, now, direction)
+        records = [self.decision(one, place, seq, now, direction, odd, alone=exchange is None)]
         if exchange is None or id_text is None:
             return records, None
         said = f"Wiretrap refused this {method if len(method) < _SHORT else 'request'}: {decision.reason}"
         if method == "tools/call" and decision.form != "error":
             modern = (exchange.version or self.version) >= "2026"
-            reply = tool_error(id_text, one.code, said, decision.rule, modern=modern)
+            reply = tool_error(id_text, one.code, said, decision.rule, reason=decision.reason, modern=modern)
         else:
-            reply = error(id_text, one.code, said, decision.rule)
+            reply = error(id_text, one.code, said, decision.rule, reason=decision.reason)
         more = [encode_attribute(v.ERROR_TYPE, str(one.code))]
         records.append(
             ended(

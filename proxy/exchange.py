@@ -5,41 +5,100 @@ Refuses to know policy and bytes; it makes of an exchange the attributes of its 
 
 from collections import deque
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii as quote
+from typing import NamedTuple
 
 from proxy import vocabulary as v
-from proxy.frames import IdKey, Message, id_key
+from proxy.frames import Message
+from proxy.ids import IdKey, id_key
+from proxy.judging import Judgement
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.rounds import CallKey, Leg
-from proxy.spans import JSON, SERVER, encode_attribute, number_template
+from proxy.spans import JSON, SERVER, encode_attribute, number_template, template
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client_to_server", "server_to_client"
 
+_REQUEST = template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)
+_PLACE = number_template(v.SEQ, v.MONO)
+_EXECUTE = encode_attribute(v.OPERATION, "execute_tool")
 _ANSWERED = number_template(v.RESULT_SEQ, v.RESULT_MONO)
 
 NOT_OUR_ERRORS = frozenset({-32700, -32600, -32601, -32602, -32002})
 """Codes that do not make a SERVER span an error: the caller's fault (OpenTelemetry MCP conventions 0.1.0)."""
 
 
+class Asked(NamedTuple):
+    """A request as it was judged, its place in the connection's order, and which way it went.
+
+    `cut`: the message is not whole, and has no more than its id, method and target.
+    """
+
+    one: Judgement
+    seq: int
+    direction: str
+    cut: bool
+
+
 @dataclass(slots=True)
 class Exchange:
-    """An open request. `attributes` are encoded; `version` is the protocol version that the request itself carries.
+    """An open request. `version` is the protocol version that the request itself carries.
 
+    `asked` is what its attributes are made of; they are made once it has been sent, so that it need not wait for them.
     `call` is what it calls, where an answer may ask for another round; `leg` is set in a round that is not the first.
     """
 
     place: Place
     name: str
     method: str
-    direction: str
     start: Stamp
     id_text: str
     key: IdKey
-    attributes: list[str]
+    asked: Asked | None
     version: str = ""
     call: CallKey | None = None
     leg: Leg | None = None
     reused: bool = False
     cancelled: bool = False
+    interim: bool = False
+    _encoded: list[str] = field(default_factory=list)
+
+    def attributes(self) -> list[str]:
+        """The encoded attributes of the request."""
+        if self.asked is not None:
+            self._encoded = _request_attributes(self, self.asked)
+            self.asked = None
+        return self._encoded
+
+
+def _request_attributes(exchange: Exchange, asked: Asked) -> list[str]:
+    one, message, method = asked.one, asked.one.message, exchange.method
+    key, id_text = exchange.key[1], exchange.id_text
+    plain_id = key if isinstance(key, str) else id_text
+    attributes = [
+        _REQUEST % ('"request"', quote(method), quote(plain_id), quote(id_text), quote(asked.direction)),
+        _PLACE % (asked.seq, exchange.start.mono),
+    ]
+    if one.canonical:
+        attributes.append(encode_attribute(v.TOOL_CANONICAL, one.canonical))
+    label = "arguments" if method == "tools/call" else "params"
+    if method == "tools/call":
+        attributes.append(_EXECUTE)
+        if one.target:
+            attributes.append(encode_attribute(v.TOOL_NAME, one.target))
+        arguments = member_text(message, "arguments")
+        if arguments is not None:
+            attributes += payload(v.TOOL_ARGUMENTS, label, arguments)
+    else:
+        if method == "prompts/get" and one.target:
+            attributes.append(encode_attribute(v.PROMPT_NAME, one.target))
+        if method == "resources/read" and one.target:
+            attributes.append(encode_attribute(v.RESOURCE_URI, one.target))
+        params = message.members.get("params")
+        if params is not None and not asked.cut:
+            attributes += payload(v.PARAMS, label, message.text_of(params))
+    if asked.cut:
+        attributes.append(encode_attribute(v.payload_truncated(label), True))
+    return attributes
 
 
 @dataclass(slots=True)
@@ -146,10 +205,26 @@ def negotiated(exchange: Exchange, message: Message) -> str:
     return exchange.version
 
 
-def answered(recorder: Recorder, exchange: Exchange, message: Message, now: Stamp, version: str, *, ours: bool) -> str:
-    """The line of an exchange that an answer ended; `ours` where the requester got an answer of the proxy's own."""
-    more, failure, outcome = _answer_attributes(exchange, message)
-    return ended(recorder, exchange, now, outcome, more, version=version, failure=failure, ours=ours)
+class Owed(NamedTuple):
+    """An exchange that an answer ended, of which the line is made once the answer has gone on.
+
+    `seq` is the answer's; `ours` where the requester got an answer of the proxy's own.
+    """
+
+    exchange: Exchange
+    message: Message
+    now: Stamp
+    seq: int
+    version: str
+    ours: bool
+
+    def line(self, recorder: Recorder) -> str:
+        """The line."""
+        more, failure, outcome = _answer_attributes(self.exchange, self.message)
+        return ended(
+            recorder, self.exchange, self.now, outcome, more,
+            version=self.version, failure=failure, ours=self.ours, seq=self.seq,
+        )  # fmt: skip
 
 
 def ended(
@@ -162,16 +237,22 @@ def ended(
     version: str,
     failure: str | None = None,
     ours: bool = False,
+    seq: int | None = None,
 ) -> str:
-    """The line of an exchange that is over, with `outcome` and the encoded attributes `more` of its answer."""
-    attributes = exchange.attributes
+    """The line of an exchange that is over, with `outcome` and the encoded attributes `more` of its answer.
+
+    `seq` is the answer's place in the connection's order; None for the next one.
+    """
+    attributes = exchange.attributes()
     attributes.append(encode_attribute(v.OUTCOME, outcome))
     if outcome not in {"unanswered", "cancelled"}:
-        attributes.append(_ANSWERED % (recorder.next_seq(), now.mono))
+        attributes.append(_ANSWERED % (recorder.next_seq() if seq is None else seq, now.mono))
     if exchange.version or version:
         attributes.append(encode_attribute(v.PROTOCOL_VERSION, exchange.version or version))
     if exchange.reused:
         attributes.append(encode_attribute(v.ID_REUSED, True))
+    if exchange.interim:
+        attributes.append(encode_attribute(v.INTERIM, True))
     if exchange.cancelled:
         attributes.append(encode_attribute(v.CANCELLED, True))
     if ours:

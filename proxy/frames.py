@@ -6,21 +6,27 @@ Refuses to know directions, sessions and policy.
 
 import json
 import re
-from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable, Iterable
 from json import JSONDecoder
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from proxy.keys import ENVELOPE_NAMES, PARAMS_NAMES, envelope_problem, params_problem, shown
+from proxy.ids import IdKey, id_key
+from proxy.keys import (
+    ENVELOPE_NAMES,
+    PARAMS_NAMES,
+    PROTOTYPE,
+    PROTOTYPE_PROBLEM,
+    envelope_problem,
+    params_problem,
+    shown,
+)
 from proxy.spans import JSON
 
 CAP = 16 * 1024 * 1024
 """Bytes of one line that are looked at (wire rule 2)."""
 
-IdKey: TypeAlias = tuple[Literal["s"], str] | tuple[Literal["n"], int | Decimal]
-"""An id by type and value: 1, "1" and true differ, 1 and 1.0 are one number (wire rule 3)."""
-
 _BLANK = " \t\n\r"
+_Scan: TypeAlias = Callable[[str, int], tuple[JSON, int]]
 
 
 class FrameError(ValueError):
@@ -88,25 +94,6 @@ class Line(NamedTuple):
     batch: bool
 
 
-def id_key(value: JSON, text: str) -> IdKey | None:
-    """The typed key of an id whose value and text are given; None when no answer can be told by it."""
-    match value:
-        case str():
-            return ("s", value)
-        case bool():
-            return None
-        case int():
-            return ("n", value)
-        case float():
-            try:
-                number = Decimal(text)
-            except InvalidOperation:  # an exponent past what a Decimal holds
-                return None
-            return ("n", number) if number.is_finite() else None
-        case _:
-            return None
-
-
 def _refuse_constant(name: str) -> JSON:
     raise FrameError(f"{name} is not JSON")
 
@@ -115,6 +102,8 @@ def _refuse_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     table = dict(pairs)
     if len(table) != len(pairs):
         raise FrameError(f"the key {shown(_repeated(key for key, _ in pairs))} is repeated")
+    if PROTOTYPE in table:
+        raise FrameError(PROTOTYPE_PROBLEM)
     return table
 
 
@@ -132,7 +121,7 @@ def _any_integer(digits: str) -> JSON:
     return int(digits) if len(digits) < 4000 else float(digits)
 
 
-_STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
+STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
 _LOOSE = JSONDecoder(strict=False)
 _LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
 
@@ -161,12 +150,20 @@ def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None
 
     Raises FrameError, IndexError or ValueError where the text is no object.
     """
-    members: list[Member] = []
-    params: list[Member] = []
     at = _skip(text, start + 1)
     if text[at] == "}":
-        return _Object(members, at + 1, params)
-    decode = decoder.raw_decode
+        return _Object([], at + 1, [])
+    # The C scanner behind raw_decode, which would wrap each of its results once more.
+    scan: _Scan = vars(decoder)["scan_once"]
+    try:
+        return _scan(text, at, scan, decoder, opened)
+    except StopIteration:
+        raise FrameError("it is not JSON, or not whole") from None
+
+
+def _scan(text: str, at: int, scan: _Scan, decoder: JSONDecoder, opened: str | None) -> _Object:
+    members: list[Member] = []
+    params: list[Member] = []
     while True:
         plain = _PLAIN_KEY.match(text, at)
         if plain is not None:
@@ -174,7 +171,8 @@ def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None
         else:
             if text[at] != '"':
                 raise FrameError(f"a key is missing at character {at}")
-            key, at = decode(text, at)
+            name, at = scan(text, at)
+            key = str(name)
             at = _skip(text, at)
             if text[at] != ":":
                 raise FrameError(f"a colon is missing at character {at}")
@@ -183,7 +181,7 @@ def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None
             params, at = scan_members(text, begin, decoder)[:2]
             value: JSON = {member.key: member.value for member in params}
         else:
-            value, at = decode(text, begin)
+            value, at = scan(text, begin)
         members.append(Member(key, value, begin, at))
         behind = _BEHIND.match(text, at)
         if behind is None:
@@ -197,11 +195,14 @@ def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
     members, end, inner = scan_members(text, start, decoder, "params")
     table = {member.key: member for member in members}
     params = {member.key: member for member in inner}
-    if decoder is _STRICT:
+    if decoder is STRICT:
         if len(table) != len(members):
             raise FrameError(f"the key {shown(_repeated(member.key for member in members))} is repeated")
         if len(params) != len(inner):
             raise FrameError(f"the key {shown(_repeated(member.key for member in inner))} is repeated")
+        method = table.get("method")
+        if method is not None and not isinstance(method.value, str):
+            raise FrameError("its method is no text, and some readers make text of it")
         problem = None if table.keys() <= ENVELOPE_NAMES else envelope_problem(table)
         if problem is None and not params.keys() <= PARAMS_NAMES:
             problem = params_problem(params)
@@ -262,7 +263,7 @@ def read_strict(line: bytes) -> Line:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FrameError(f"it is not UTF-8 at byte {error.start}") from None
-    read = _read(text, _STRICT)
+    read = _read(text, STRICT)
     # Only an escape can bring in half a surrogate pair: raw ones are not UTF-8.
     if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         for message in read.messages:

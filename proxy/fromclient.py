@@ -6,13 +6,14 @@ Refuses to know pipes, and what the server says.
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
 from proxy.frames import FrameError, Line, Message, read_loose, read_strict
-from proxy.judging import Judgement, is_judged, judge_request, meta_text
+from proxy.judging import Judgement, is_judged, judge_reading, judge_request, meta_text
 from proxy.longlines import Begun, first_seen, flowed
 from proxy.policy import NO_POLICY, Decision
-from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
-from proxy.record import Stamp
+from proxy.readings import SHORTEST_BUFFER, Reading, answerable_ids, hidden_readings, ids_of, nested_readings, readings
+from proxy.record import Place, Stamp
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
 from proxy.scan import EnvelopeScanner
+from proxy.tracecontext import spliced
 
 BATCH_VERSION = "2025-03-26"
 """The one revision that has arrays (MCP 2025-03-26, basic/lifecycle; taken out again in 2025-06-18)."""
@@ -41,12 +42,15 @@ class ClientSide:
         if not raw.strip(BLANK):
             return Step([], raw)
         odd: str | None = None
+        strict = True
         try:
             line = read_strict(raw)
             if any(is_judged(reading.method) for reading in hidden_readings(raw)):
                 raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
+            if len(raw) > SHORTEST_BUFFER and self._hides_call(line, raw):
+                raise FrameError("a message stands inside it that is denied by itself")
         except FrameError as problem:
-            odd = str(problem)
+            odd, strict = str(problem), False
             if wire.strict:
                 return self._refuse_unreadable(raw, odd, now)
             try:
@@ -60,7 +64,20 @@ class ClientSide:
         judged = [self._judge(message, odd) for message in line.messages]
         if any(one.refused for one in judged):
             return self._refuse(judged, line, now)
-        return self._forward(judged, raw, odd, now)
+        return self._forward(judged, raw, odd, now, splice=wire.splice and strict)
+
+    def _hides_call(self, line: Line, raw: bytes) -> bool:
+        if self.connection.policy is None and not self.connection.failed:
+            return False
+        own = sum(message.method is not None for message in line.messages)
+        return any(self._denies(reading) for reading in nested_readings(raw, own))
+
+    def _denies(self, reading: Reading) -> bool:
+        """Whether a message inside another one would be refused, if a server took it for one."""
+        wire = self.connection
+        return is_judged(reading.method) and (
+            wire.policy is None or judge_reading(reading, wire.policy, wire.server, wire.trust)
+        )
 
     def _judge(self, message: Message, odd: str | None) -> Judgement:
         wire = self.connection
@@ -73,24 +90,29 @@ class ClientSide:
             return one._replace(decision=Decision("deny", "one reading", odd, False), code=NOT_READABLE)
         return one
 
-    def _forward(self, judged: list[Judgement], raw: bytes, odd: str | None, now: Stamp) -> Step:
+    def _forward(self, judged: list[Judgement], raw: bytes, odd: str | None, now: Stamp, *, splice: bool) -> Step:
         records: list[str] = []
         opened: list[Exchange] = []
+        placed: list[tuple[Message, Place]] = []
         decided = False
         for one in judged:
-            exchange, lines = self._message(one, odd, now)
+            place = self.connection.recorder.place(meta_text(one.message, "traceparent"))
+            exchange, lines = self._message(one, place, odd, now)
             decided = decided or one.decision is not None
             records += lines
+            if one.message.method is not None:
+                placed.append((one.message, place))
             if exchange is not None:
                 opened.append(exchange)
         if odd is not None and not decided:
             # Some reader may see a call where this one sees none: that is a decision all the same.
             records += self.connection.unread(raw, odd, now, CLIENT_TO_SERVER)
             decided = True
-        return Step(records, raw, gate=decided, opened=tuple(opened))
+        forward = spliced(raw, placed) if splice else raw
+        return Step(records, forward, gate=decided, opened=tuple(opened))
 
-    def _message(self, one: Judgement, odd: str | None, now: Stamp) -> tuple[Exchange | None, list[str]]:
-        """Open the exchange of a message that goes on, and record what is known of it now."""
+    def _message(self, one: Judgement, place: Place, odd: str | None, now: Stamp) -> tuple[Exchange | None, list[str]]:
+        """Open the exchange of a message that goes on, and record what is known of it now; its own span is `place`."""
         wire = self.connection
         message = one.message
         if message.is_answer:
@@ -101,17 +123,17 @@ class ClientSide:
         if message.id_key is None and one.decision is None:
             if method == "notifications/cancelled":
                 wire.from_client.cancel(requested(message))
-            return None, [wire.notification(message, method, now, CLIENT_TO_SERVER)]
-        place = wire.recorder.place(meta_text(message, "traceparent"))
+            return None, [wire.notification(message, method, now, CLIENT_TO_SERVER, place)]
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, CLIENT_TO_SERVER)
         if exchange is not None:
             if exchange.call is not None:
                 exchange.leg = wire.rounds.next(message, exchange.call)
             wire.from_client.add(exchange)
+            wire.unencoded.append(exchange)
         if one.decision is None:
             return exchange, []
-        return exchange, [wire.decision(one, place, seq, now, CLIENT_TO_SERVER, odd)]
+        return exchange, [wire.decision(one, place, seq, now, CLIENT_TO_SERVER, odd, alone=exchange is None)]
 
     def _refuse(self, judged: list[Judgement], line: Line, now: Stamp) -> Step:
         """Refuse a line of which some message is denied: one refusal refuses an array whole (wire rule 7)."""
@@ -137,7 +159,7 @@ class ClientSide:
         decision = Decision("deny", rule, why, True)
         record = self.connection.unread_decision(raw, why, seen, decision, now, CLIENT_TO_SERVER)
         ids, batch = answerable_ids(raw) if seen else ([], False)
-        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids]
+        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule, reason=why) for text in ids]
         return Step([record], back=_reply(replies, batch=batch))
 
     def long_line(self, head: bytes, scanner: EnvelopeScanner, now: Stamp) -> Step | None:
@@ -165,6 +187,9 @@ class ClientSide:
         rule, code = ("recorder failed", RECORDER_FAILED) if wire.failed else ("one reading", NOT_READABLE)
         begun = (wire.recorder.place(None), wire.recorder.next_seq(), now)
         seen = first_seen(wire, scanner, CLIENT_TO_SERVER)
-        record = wire.cut_decision(head, why, seen, Decision("deny", rule, why, True), begun, CLIENT_TO_SERVER)
-        replies = [error(text, code, f"Wiretrap refused this message: {why}", rule) for text in ids_of(scanner)]
+        decision = Decision("deny", rule, why, True)
+        record = wire.cut_decision(head, why, seen, decision, begun, CLIENT_TO_SERVER, alone=True)
+        replies = [
+            error(text, code, f"Wiretrap refused this message: {why}", rule, reason=why) for text in ids_of(scanner)
+        ]
         return Step([record], back=_reply(replies, batch=scanner.array))

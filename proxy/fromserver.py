@@ -6,7 +6,8 @@ Refuses to know pipes, and which calls are allowed.
 from proxy import vocabulary as v
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
-from proxy.frames import FrameError, IdKey, Message, read_loose, read_strict
+from proxy.frames import FrameError, Message, read_loose, read_strict
+from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed
@@ -72,18 +73,18 @@ class ServerSide:
         method = message.method
         if method is None:
             return None, [wire.malformed(message.source, "neither a request nor an answer", now, SERVER_TO_CLIENT)]
+        place = wire.recorder.place(meta_text(message, "traceparent"))
         if message.id_key is None and one.decision is None:
             if method == "notifications/cancelled":
                 self._cancelled(requested(message))
-            return None, [wire.notification(message, method, now, SERVER_TO_CLIENT)]
-        place = wire.recorder.place(meta_text(message, "traceparent"))
+            return None, [wire.notification(message, method, now, SERVER_TO_CLIENT, place)]
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, SERVER_TO_CLIENT)
         if exchange is not None:
             wire.from_server.add(exchange)
         if one.decision is None:
             return exchange, []
-        return exchange, [wire.decision(one, place, seq, now, SERVER_TO_CLIENT, None)]
+        return exchange, [wire.decision(one, place, seq, now, SERVER_TO_CLIENT, None, alone=exchange is None)]
 
     def _cancelled(self, key: IdKey | None) -> None:
         """The server gives up on a request of its own, or ends a subscription of the client's (MCP 2026-07-28)."""

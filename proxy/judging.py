@@ -10,6 +10,7 @@ from proxy import vocabulary as v
 from proxy.frames import Message
 from proxy.keys import fold_method, shown
 from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
+from proxy.readings import Reading
 from proxy.refusals import DENIED, NOT_READABLE
 from proxy.spans import JSON, encode_attribute, template
 
@@ -74,6 +75,20 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
     except Exception as error:  # fail closed, whatever went wrong
         decision = Decision("deny", "policy error", f"the policy could not judge it: {type(error).__name__}", enforced)
     return Judgement(message, decision, canonical, target)
+
+
+def judge_reading(reading: Reading, policy: Policy, server: str, trust: str) -> bool:
+    """Whether the policy denies what one reading of a line calls; also where it names nothing, or cannot be judged."""
+    method = _FOLDED_CALLS.get(fold_method(reading.method))
+    if method is None:
+        return False
+    if reading.name is None:
+        return True
+    try:
+        canonical = canonical_name(server, JUDGED[method][0], reading.name)
+        return policy.judge(canonical, trust, reading.arguments).verdict == "deny"
+    except Exception:  # fail closed, whatever went wrong
+        return True
 
 
 def judge_client_request(message: Message, policy: Policy | None) -> Judgement:

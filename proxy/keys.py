@@ -15,6 +15,10 @@ PARAMS_NAMES = frozenset(
 )
 """Names that MCP gives to members of `params`, in any revision from 2024-11-05 to 2026-07-28."""
 
+PROTOTYPE = "__proto__"
+"""A key that JSON.parse takes as any other, and whose value a later copy of the object inherits from."""
+PROTOTYPE_PROBLEM = f"the key {PROTOTYPE!r} gives an object other members in JavaScript"
+
 _SHOWN = 80
 """Characters of a key or method that are repeated in a sentence of ours."""
 
@@ -25,8 +29,11 @@ def fold(key: str) -> str:
 
 
 def fold_method(method: str) -> str:
-    """A method as a reader has it that folds case, takes blanks off or ends text at U+0000."""
-    return fold(method.strip(" \t\r\n\v\f\0")).rstrip()
+    """A method as the most careless reader has it: case folded, and no blank, control or invisible character in it.
+
+    What counts as a blank differs: languages trim U+00A0, U+0085, U+FEFF or all up to U+0020, and some end at U+0000.
+    """
+    return "".join([letter for letter in fold(method.lstrip("\0")) if "!" <= letter <= "~"])
 
 
 def shown(text: str) -> str:
@@ -55,6 +62,8 @@ def _problem(keys: Iterable[str], names: frozenset[str], folded: dict[str, str],
         if plain in seen:
             return f"two keys of {where} are one after case folding: {shown(key)}"
         seen.add(plain)
+        if key == PROTOTYPE:
+            return PROTOTYPE_PROBLEM
         if key not in names and plain in folded:
             return f"a key of {where} is {folded[plain]!r} after case folding: {shown(key)}"
     return None

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from json import JSONDecoder
 from typing import NamedTuple
 
-from proxy.frames import FrameError, IdKey, Message, id_key, scan_members
+from proxy.frames import FrameError, Message, scan_members
+from proxy.ids import IdKey, id_key
 from proxy.keys import fold
 from proxy.scan import EnvelopeScanner, decoded
 from proxy.spans import JSON

@@ -11,7 +11,7 @@ from threading import Condition, Thread
 
 from proxy.relay import Passage, Relay
 
-CHUNK = 256 * 1024
+CHUNK = 64 * 1024
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -134,11 +134,13 @@ class Pumps:
         if passage.to_client:
             self.to_client.post(passage.to_client)
         self.to_server.send(passage.to_server, mid_line=passage.mid_line)
+        self.relay.settle()
 
     def _server_passage(self, passage: Passage) -> None:
         if passage.to_server:
             self.to_server.post(passage.to_server)
         self.to_client.send(passage.to_client, mid_line=passage.mid_line)
+        self.relay.settle()
 
     def _pump_client(self) -> None:
         while not self.to_server.gone:

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from proxy.frames import CAP
-from proxy.keys import fold
+from proxy.keys import PROTOTYPE, fold
 from proxy.scan import EnvelopeScanner
 from proxy.spans import JSON
 
 _MOST = 256
 """Readings of one line that are told apart; past it the rest are the same attack again."""
+SHORTEST_BUFFER = 255
+"""Bytes of a line that any reader holds; one with a smaller buffer than the line may begin to read inside of it."""
 _BETWEEN = " \t\n\r\v\f\0\x1e,\ufeff"
 """What some reader skips between two messages: blanks, the mark of RFC 7464, a comma, a byte order mark."""
 
@@ -48,7 +50,14 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_Pairs, strict=False, parse_int=_i
 
 
 def _values(pairs: _Pairs, name: str) -> list[JSON]:
-    return [value for key, value in pairs if fold(key) == name]
+    """The values under a key, folded; also those that the object inherits, once JavaScript has copied it."""
+    found: list[JSON] = []
+    for key, value in pairs:
+        if fold(key) == name:
+            found.append(value)
+        elif key == PROTOTYPE and isinstance(value, _Pairs):
+            found += _values(value, name)
+    return found
 
 
 def _plain(value: JSON) -> JSON:
@@ -73,7 +82,7 @@ def _of_value(value: JSON) -> Iterator[Reading]:
 
 
 def _of_object(pairs: _Pairs) -> Iterator[Reading]:
-    methods = dict.fromkeys(method for method in _values(pairs, "method") if isinstance(method, str))
+    methods = dict.fromkeys(method for method in map(_as_text, _values(pairs, "method")) if method is not None)
     if not methods:
         return
     targets: dict[str | None, JSON] = {}
@@ -85,6 +94,13 @@ def _of_object(pairs: _Pairs) -> Iterator[Reading]:
                 targets.update((name, plain) for name in _values(params, key) if isinstance(name, str))
     for method in methods:
         yield from (Reading(method, name, value) for name, value in (targets or {None: None}).items())
+
+
+def _as_text(value: JSON) -> str | None:
+    """A method as a reader has it that makes text of any value, as JavaScript does of an array when it looks one up."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, str) else None
 
 
 def _of_scan(text: str) -> Iterator[Reading]:
@@ -116,6 +132,8 @@ def _all(raw: bytes) -> Iterator[Reading]:
     for text in _texts(raw):
         yield from _of_text(text)
         yield from _of_parts(text)
+    if len(raw) > SHORTEST_BUFFER:
+        yield from nested_readings(raw, 0)
 
 
 def _of_parts(text: str) -> Iterator[Reading]:
@@ -138,6 +156,33 @@ def hidden_readings(raw: bytes) -> tuple[Reading, ...]:
     if b"\r" not in raw.strip():
         return ()
     return _distinct(_of_parts(raw.decode("utf-8", "surrogateescape")))
+
+
+def nested_readings(raw: bytes, own: int) -> tuple[Reading, ...]:
+    """The messages that stand inside the messages of a strictly read line, of which `own` have a method themselves.
+
+    To a reader that cuts lines elsewhere than at the line feed, as one with a buffer too small, each may be a message.
+    """
+    if raw.lower().count(b"method") <= own and b"\\u" not in raw:
+        return ()
+    try:
+        value, _ = _DECODER.raw_decode(raw.decode("utf-8", "surrogateescape").lstrip(_BETWEEN))
+    except (ValueError, RecursionError):
+        return ()
+    return _distinct(_inner(value))
+
+
+def _inner(value: JSON) -> Iterator[Reading]:
+    """The readings of all objects below a message, or below those of an array."""
+    messages: list[object] = list(value) if isinstance(value, list) and not isinstance(value, _Pairs) else [value]
+    waiting: list[object] = [inner for one in messages if isinstance(one, _Pairs) for _, inner in one]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, _Pairs):
+            yield from _of_object(one)
+            waiting += [inner for _, inner in one]
+        elif isinstance(one, list):
+            waiting += one
 
 
 def readings(raw: bytes) -> tuple[Reading, ...]:

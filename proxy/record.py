@@ -101,8 +101,10 @@ class Recorder:
                 common[key] = text
         if identity.trial is not None:
             common[v.TRIAL] = identity.trial
+        # A colour for each server, where a backend has one for each service.
+        service = f"{v.SCOPE}/{identity.server_id}"
         self._head = (
-            f'{{"resourceSpans":[{{"resource":{{"attributes":[{encode_attribute("service.name", "wiretrap")}]}},'
+            f'{{"resourceSpans":[{{"resource":{{"attributes":[{encode_attribute("service.name", service)}]}},'
             f'"scopeSpans":[{{"scope":{{"name":"{v.SCOPE}","version":{quote(version)}}},"spans":[{{"traceId":"'
         )
         self._common = ",".join([encode_attribute(key, value) for key, value in common.items()])

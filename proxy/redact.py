@@ -20,6 +20,9 @@ SHORTEST = 8
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _MARKER = re.compile(r"\[redacted:[0-9a-f]{16}\]")
 _ROUNDS = 5
+_CUT = "…"
+"""What stands where a value is cut short in words of ours."""
+_LEAST = SHORTEST // 2
 
 
 class _Core(NamedTuple):
@@ -115,6 +118,8 @@ class Redactor:
         for rank, needle in needles:
             if needle in haystack:
                 found += [(place, place + len(needle), rank) for place in _places(haystack, needle)]
+        if view.thorough and _CUT in text:
+            found += _beginnings(text, self._needles)
         # In a long text some name or digest is as long as a secret in base64: then the look for one is in vain.
         if view.thorough and (len(text) > 512 or self._run.search(text)):
             digits = text.replace("-", "+").replace("_", "/")
@@ -214,6 +219,17 @@ def _with_edges(digits: str, start: int, core: _Core) -> tuple[int, int, int]:
     if end < len(digits) and digits[end] in core.after:
         end += 1
     return start, end, core.rank
+
+
+def _beginnings(text: str, needles: Sequence[tuple[int, str]]) -> Iterable[tuple[int, int, int]]:
+    """Where a text was cut short, in quotes or not, within a secret: what of it is left, from 4 characters on."""
+    for place in _places(text, _CUT):
+        end = place - 1 if text[place - 1 : place] in ("'", '"') else place
+        for rank, needle in needles:
+            for length in range(min(len(needle) - 1, end), _LEAST - 1, -1):
+                if text.startswith(needle[:length], end - length):
+                    yield end - length, end, rank
+                    break
 
 
 def _places(text: str, needle: str) -> Iterable[int]:

@@ -4,6 +4,7 @@ Refuses to know how a span is made; it gets attributes as encode_attribute wrote
 """
 
 import json
+import re
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -21,6 +22,8 @@ _PAYLOADS = {
 }
 _OURS = frozenset({v.SPAN_KIND, v.DIRECTION, v.OUTCOME, v.DECISION, v.OPERATION})
 """Attributes whose values are words of ours: a secret that is such a word must not make a span unreadable."""
+
+_SERVER = re.compile(r"mcp/[A-Za-z0-9._-]+/")
 
 
 def redacted_attributes(redactor: Redactor, attributes: Sequence[str]) -> tuple[list[str], int]:
@@ -42,7 +45,11 @@ def redacted_attributes(redactor: Redactor, attributes: Sequence[str]) -> tuple[
         if not isinstance(text, str) or key in _OURS:
             found.append(encode_attribute(key, text))
             continue
-        redacted, count = redactor.text(text)
+        # The server's id comes from the configuration, and a name without it would be another server's.
+        server = _SERVER.match(text) if key == v.TOOL_CANONICAL else None
+        known = "" if server is None else server.group()
+        redacted, count = redactor.text(text[len(known) :])
+        redacted = known + redacted
         total += count
         label = _PAYLOADS.get(key)
         cut = label is not None and v.payload_truncated(label) in keys

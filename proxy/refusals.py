@@ -24,19 +24,20 @@ def _mark(code: int, reason: str, rule: str) -> dict[str, JSON]:
     return mark
 
 
-def tool_error(id_text: str, code: int, reason: str, rule: str = "", *, modern: bool) -> str:
-    """An isError result that the agent's model reads; `id_text` is the request's id as it crossed the wire.
+def tool_error(id_text: str, code: int, said: str, rule: str = "", *, reason: str = "", modern: bool) -> str:
+    """An isError result with the sentence `said` to the model; `id_text` is the request's id as it crossed the wire.
 
+    The mark carries the bare `reason`, or the sentence where there is none.
     In the era of 2026-07-28 (`modern`) a result says that it is complete (design, wire rule 17).
     """
-    result: dict[str, JSON] = {"content": [{"type": "text", "text": reason}], "isError": True}
+    result: dict[str, JSON] = {"content": [{"type": "text", "text": said}], "isError": True}
     if modern:
         result["resultType"] = "complete"
-    result["_meta"] = {REFUSAL_KEY: _mark(code, reason, rule)}
+    result["_meta"] = {REFUSAL_KEY: _mark(code, reason or said, rule)}
     return f'{{"jsonrpc":"2.0","id":{id_text},"result":{json.dumps(result)}}}'
 
 
-def error(id_text: str, code: int, reason: str, rule: str = "") -> str:
+def error(id_text: str, code: int, said: str, rule: str = "", *, reason: str = "") -> str:
     """A JSON-RPC error; `id_text` is the request's id as it crossed the wire."""
-    body = json.dumps({"code": code, "message": reason, "data": {"wiretrap": _mark(code, reason, rule)}})
+    body = json.dumps({"code": code, "message": said, "data": {"wiretrap": _mark(code, reason or said, rule)}})
     return f'{{"jsonrpc":"2.0","id":{id_text},"error":{body}}}'

@@ -64,9 +64,11 @@ def now() -> Stamp:
 
 
 class Relay:
-    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order.
+    """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order, and then
+    `settle` called.
 
-    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none.
+    `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none. With
+    `splice` our span ids are written over the parent ids of the trace contexts that go on to the server.
     """
 
     def __init__(
@@ -76,9 +78,12 @@ class Relay:
         version: str,
         spans: SpanFile,
         redactor: "Redactor | None" = None,
+        *,
+        splice: bool = False,
     ) -> None:
         self.session = Session(identity, policy, version, random_hex, now())
         self.session.recorder.redactor = redactor
+        self.session.connection.splice = splice
         self.spans = spans
         self.failure = ""
         self._lock = Lock()
@@ -114,32 +119,67 @@ class Relay:
         """One whole line from the server."""
         return self.from_server(line)
 
-    def close(self, reason: str) -> None:
-        """Record how the connection ended, and close the span file."""
+    def close(self, reason: str, not_exported: int | None = None) -> None:
+        """Record how the connection ended, and close the span file; `not_exported` counts what a live export lost."""
         with self._lock:
-            self._write(self.session.closed(reason, now(), self.spans.recorded, self.spans.dropped))
+            self._settle()
+            self._write(self.session.closed(reason, now(), self.spans.recorded, self.spans.dropped, not_exported))
             try:
                 self.spans.close()
             except SpanFileError as error:
                 self.failure = self.failure or str(error)
 
+    def settle(self) -> None:
+        """Record the answers that have been sent on. Call it once what `from_client` and `from_server` gave is sent.
+
+        So no peer waits for what it need not wait for: a call is on disk before the server sees it, and by the time
+        that its answer goes on its effect is done (wire rules 8 and 9).
+        """
+        with self._lock:
+            self._settle()
+
+    def _settle(self) -> None:
+        try:
+            self._append(self.session.connection.settle())
+        except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
+            self._fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
+
     def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
-        if len(pieces) == 1:
-            with self._lock:
-                step = self._guarded(side, pieces[0])
-            ahead, behind = step.forward, step.back
-        else:
-            with self._lock:
-                steps = [self._guarded(side, piece) for piece in pieces]
-            ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
+        with self._lock:
+            steps = self._steps(side, pieces)
+            # An answer that policy may have to look at is recorded first: what is seen of it is then all there is.
+            if side == "server" and self.session.edits:
+                self._settle()
+        ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]
         return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line)
 
-    def _guarded(self, side: Side, piece: Piece) -> Step:
+    def _steps(self, side: Side, pieces: list[Piece]) -> list[Step]:
+        """The steps of some pieces, their records written: those of whole lines behind each other with one write."""
+        done: list[Step] = []
+        waiting: list[tuple[Step, Stamp]] = []
+        for piece in pieces:
+            if piece.part is Part.WHOLE:
+                moment = now()
+                step = self._guarded(side, piece, moment)
+                waiting.append((step, moment))
+            else:
+                done += self._written(side, waiting)
+                waiting = []
+                done.append(self._guarded(side, piece, now()))
+        return done + self._written(side, waiting)
+
+    def _written(self, side: Side, waiting: list[tuple[Step, Stamp]]) -> list[Step]:
+        """Write the records of whole lines; their steps, or those in their place when they could not be written."""
+        if self._append([record for step, _ in waiting for record in step.records]):
+            return [step for step, _ in waiting]
+        return [self.session.unrecorded(side, step, moment) for step, moment in waiting]
+
+    def _guarded(self, side: Side, piece: Piece, moment: Stamp) -> Step:
         try:
-            return self._piece(side, piece)
+            return self._piece(side, piece, moment)
         except Exception as error:  # a fault of ours lets no call through, and keeps no answer back
             self._fail(f"a fault of the proxy's own: {type(error).__name__}: {error}")
             self._long[side] = None
@@ -148,11 +188,10 @@ class Relay:
     def _unseen(self, side: Side, data: bytes) -> Step:
         return Step([], data if side == "server" and not self.session.edits else b"")
 
-    def _piece(self, side: Side, piece: Piece) -> Step:
+    def _piece(self, side: Side, piece: Piece, moment: Stamp) -> Step:
         match piece.part:
             case Part.WHOLE:
-                moment = now()
-                return self._recorded(side, self.session.line(side, piece.data, moment), moment)
+                return self.session.line(side, piece.data, moment)
             case Part.FIRST:
                 return self._first(side, piece.data)
             case Part.MORE:
@@ -192,14 +231,12 @@ class Relay:
         self._write(step)
         return Step([], data) if long.flows else step
 
-    def _recorded(self, side: Side, step: Step, moment: Stamp) -> Step:
-        """Write a step's records; the step, or the one in its place when they could not be written."""
-        return step if self._write(step) else self.session.unrecorded(side, step, moment)
-
     def _write(self, step: Step) -> bool:
+        return self._append(step.records)
+
+    def _append(self, records: list[str]) -> bool:
         try:
-            for record in step.records:
-                self.spans.append(record)
+            self.spans.append_all(records)
         except SpanFileError as error:
             self._fail(str(error))
             return False

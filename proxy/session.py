@@ -57,14 +57,19 @@ class Session:
         again = self.line(side, step.forward, now)
         return Step([], again.forward, step.back + again.back)
 
-    def closed(self, reason: str, now: Stamp, recorded: int, dropped: int) -> Step:
-        """The connection ended, and why; `recorded` and `dropped` count the spans so far, without this step's own."""
+    def closed(self, reason: str, now: Stamp, recorded: int, dropped: int, not_exported: int | None = None) -> Step:
+        """The connection ended, and why; `recorded` and `dropped` count the spans so far, without this step's own.
+
+        `not_exported` is how many of them a live export has lost; None without one.
+        """
         records = self.connection.drain(now)
         attributes: dict[str, Attribute] = {
             v.CLOSE_REASON: reason,
             v.SPANS_RECORDED: recorded + len(records) + 1,
             v.SPANS_DROPPED: dropped,
         }
+        if not_exported is not None:
+            attributes[v.EXPORT_DROPPED] = not_exported
         if self.connection.version:
             attributes[v.PROTOCOL_VERSION] = self.connection.version
         return Step([*records, self.recorder.closed(self.connection.start, now, attributes)])

@@ -4,7 +4,11 @@ Refuses to know what a span says, and how one is read.
 """
 
 import os
+from collections.abc import Callable, Sequence
 from threading import RLock
+
+Tap = Callable[[str | bytes], None]
+"""Is given every line that was written; it must neither block nor raise."""
 
 
 class SpanFileError(ValueError):
@@ -32,14 +36,19 @@ class SpanFile:
     Both pumps of a proxy may append at once. A broken file takes nothing more, so that its torn line stays the last.
     """
 
-    __slots__ = ("_fd", "_lock", "broken", "dropped", "path", "recorded")
+    __slots__ = ("_fd", "_identity", "_lock", "_size", "broken", "dropped", "path", "recorded", "tap")
 
     def __init__(self, path: str, fd: int) -> None:
-        self.path = path
+        # Absolute: nobody's change of folder may make it another file.
+        self.path = os.path.abspath(path)
         self.recorded = 0
         self.dropped = 0
         self.broken = False
+        self.tap: Tap | None = None
         self._fd = fd
+        opened = os.fstat(fd)
+        self._identity = (opened.st_dev, opened.st_ino)
+        self._size = opened.st_size
         # Re-entrant: a signal handler may record while the main thread is inside `append`.
         self._lock = RLock()
 
@@ -69,22 +78,41 @@ class SpanFile:
 
         Raises SpanFileError when the write fails or is short, and at once for ever after.
         """
+        self.append_all((line,))
+
+    def append_all(self, lines: Sequence[str | bytes]) -> None:
+        """Write several lines with one write(2). When it raises, none of them counts as recorded."""
+        if not lines:
+            return
         with self._lock:
             if self.broken or self._fd < 0:
-                self.dropped += 1
+                self.dropped += len(lines)
                 raise SpanFileError(
                     f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
                 )
             try:
-                data = (line.encode() if isinstance(line, str) else line) + b"\n"
+                self._check()
+                data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
                 written = os.write(self._fd, data)
                 if written != len(data):
                     raise OSError(f"short write, {written} of {len(data)} bytes")
             except (OSError, ValueError) as error:
                 self.broken = True
-                self.dropped += 1
+                self.dropped += len(lines)
                 raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
-            self.recorded += 1
+            self.recorded += len(lines)
+            self._size += len(data)
+            if self.tap is not None:
+                for line in lines:
+                    self.tap(line)
+
+    def _check(self) -> None:
+        """Raise OSError when what was written is no longer there: somebody moved, removed, cut or wrote to the file."""
+        there = os.stat(self.path)
+        if (there.st_dev, there.st_ino) != self._identity:
+            raise OSError("another file stands in its place")
+        if there.st_size != self._size:
+            raise OSError(f"it has {there.st_size} bytes where {self._size} were written")
 
     def close(self) -> None:
         """Close the file; a second time does nothing. Raises SpanFileError when the system reports a late failure."""

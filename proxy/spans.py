@@ -45,22 +45,27 @@ class Span:
     service: str = "wiretrap"
 
 
+_HEADS: dict[str, str] = {}
+
+
 def encode_attribute(key: str, value: Attribute) -> str:
-    """The OTLP/JSON text of one attribute. Lone surrogates are kept, as escapes."""
+    """The OTLP/JSON text of one attribute. Lone surrogates are kept, as escapes. `key` is one of a fixed vocabulary."""
+    head = _HEADS.get(key)
+    if head is None:
+        head = _HEADS[key] = f'{{"key":{encode_basestring_ascii(key)},"value":{{'
     match value:
         case str():
-            text = f'{{"stringValue":{encode_basestring_ascii(value)}}}'
+            return f'{head}"stringValue":{encode_basestring_ascii(value)}}}}}'
         case bool():
-            text = f'{{"boolValue":{"true" if value else "false"}}}'
+            return f'{head}"boolValue":{"true" if value else "false"}}}}}'
         case int():
-            text = f'{{"intValue":"{value}"}}'
+            return f'{head}"intValue":"{value}"}}}}'
         case float() if value - value == 0:
-            text = f'{{"doubleValue":{value!r}}}'
+            return f'{head}"doubleValue":{value!r}}}}}'
         case float():
             # The JSON mapping of protocol buffers has names for what no JSON number is.
             name = "Infinity" if value > 0 else "-Infinity" if value < 0 else "NaN"
-            text = f'{{"doubleValue":"{name}"}}'
-    return f'{{"key":{encode_basestring_ascii(key)},"value":{text}}}'
+            return f'{head}"doubleValue":"{name}"}}}}'
 
 
 def template(*keys: str) -> str:

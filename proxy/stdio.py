@@ -14,10 +14,12 @@ from proxy.policy import Policy
 from proxy.pumps import Pumps
 from proxy.record import Identity
 from proxy.relay import Relay
+from proxy.saying import say
 from proxy.signals import Canary, Caught, HandlerWait, SignalWait, signal_wait
 from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
+    from proxy.otlp import Exporter
     from proxy.redact import Redactor
 
 RECORD_FAILED = 74
@@ -134,6 +136,13 @@ class Watch:
                 self._reap()
                 left = self._left(group)
 
+    def while_sending(self, exporter: "Exporter", since: float) -> None:
+        """Give a live export the rest of its time, which began at `since`; a signal that comes now ends that."""
+        while not exporter.wait(0) and exporter.seconds_left(since) > 0:
+            caught = self.signals.next(0.005)
+            if caught is not None and caught.number != signal.SIGCHLD:
+                return
+
     def _left(self, group: int) -> list[int]:
         return [pid for pid in descendants(group) if pid != self.canary.pid]
 
@@ -157,27 +166,44 @@ def serve(
     spans: SpanFile,
     command: tuple[str, ...],
     redactor: "Redactor | None" = None,
+    *,
+    splice: bool = False,
+    exporter: "Exporter | None" = None,
 ) -> None:
     """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start."""
-    relay = Relay(identity, policy, version, spans, redactor)
+    if exporter is not None:
+        spans.tap = exporter.offer
+    relay = Relay(identity, policy, version, spans, redactor, splice=splice)
     try:
         child = start_child(command, server_environment(os.environ, identity.connection))
     except ValueError:
         relay.close("start_failed")
+        if exporter is not None:
+            exporter.start()
+            exporter.finish()
+            exporter.wait(exporter.seconds_left(monotonic()))
+            say(exporter.shortfall(spans.path), redactor)
         raise
     reasons: list[str] = []
     pumps = Pumps(relay, (0, 1), (child.stdout, child.stdin), reasons.append)
     canary = Canary()
     watch = Watch(child, canary, pumps, signal_wait())
     pumps.start()
+    if exporter is not None:
+        exporter.start()
     status = watch.until_ended()
     reason = watch.signalled or (reasons[0] if reasons else "server_ended")
-    relay.close(reason)
+    relay.close(reason, None if exporter is None else exporter.tally.dropped)
+    ended = monotonic()
+    if exporter is not None:
+        exporter.finish()
     watch.end_left()
     canary.end()
+    if exporter is not None:
+        watch.while_sending(exporter, ended)
+        say(exporter.shortfall(spans.path), redactor)
     if relay.failure:
-        said = relay.failure if redactor is None else redactor.text(relay.failure)[0]
-        sys.stderr.write(f"wiretrap: the record is not whole: {said}\n")
+        say(f"the record is not whole: {relay.failure}", redactor)
         if status == 0:
             status = RECORD_FAILED << 8
     exit_as(status)

@@ -79,6 +79,14 @@ REQUEST = "wiretrap.request"
 CLOSE_REASON = "wiretrap.close.reason"
 SPANS_RECORDED = "wiretrap.spans.recorded"
 SPANS_DROPPED = "wiretrap.spans.dropped"
+EXPORT_DROPPED = "wiretrap.export.dropped"
+"""How many spans a live export had lost when the connection closed; absent without one. The file has them."""
+
+# What an exporter says of the copy that it sends; never in the file.
+EXPORT_MENDED = "wiretrap.export.mended"
+"""Names of the attributes (or `name`, `status`) in which the copy has other characters, or digits for a number."""
+EXPORT_CUT = "wiretrap.export.cut"
+"""Names of those of which the copy has only the beginning."""
 
 # What the harness writes itself.
 EVENT_TYPE = "wiretrap.event.type"

@@ -51,7 +51,10 @@ from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
 from harness.verdict import FailureCategory, Finding, Mode, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
+from proxy.endpoint import PATH
 from proxy.frames import CAP
+from proxy.mending import LIMIT
+from proxy.otlp import BATCH_SPANS, FLUSH, LINGER, QUEUE_BYTES, QUEUE_SPANS
 from proxy.policy import CLIENT_REQUESTS, TRUST_LABELS, PolicyError, load_policy, parse_policy
 from proxy.problem import Problem
 from proxy.relay import HELD_FROM_SERVER
@@ -353,6 +356,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("import", {"0", "2"}),
         ("rejudge", {"0", "1", "2", "3"}),
         ("trace", {"0", "2", "130"}),
+        ("export", {"0", "1", "2"}),
         ("validate", {"0", "2"}),
     ],
 )
@@ -532,6 +536,16 @@ def test_every_limit_and_every_time_on_the_wire_is_named() -> None:
     for seconds in (BACKSTOP, GROUP_GRACE, LEFT_GRACE):
         assert f"{seconds:g} s" in section("wire.md", "How it ends")
     assert str(RECORD_FAILED) in section("wire.md", "If the record fails")
+
+
+def test_every_limit_of_an_export_is_named() -> None:
+    told = section("export.md", "While it is written")
+    assert f"{FLUSH:g} s" in told
+    assert f"{LINGER:g} s" in told
+    assert f"{BATCH_SPANS} at the most" in told
+    assert f"{QUEUE_SPANS:,} spans or {QUEUE_BYTES // 2**20} MiB" in told
+    assert f"{LIMIT // 2**10} KiB" in section("export.md", "What is changed in the copy")
+    assert PATH in section("export.md", "Where to")
 
 
 # Spans and traces

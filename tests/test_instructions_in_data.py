@@ -12,6 +12,7 @@ import pytest
 
 from harness.agentfile import ScriptedAgent, load_agent
 from harness.commands.run import run_selected
+from harness.hiding import make_hiding
 from harness.results import TrialResult
 from harness.runfolder import make_run_folder
 from harness.scenario import Scenario, load_scenario
@@ -51,7 +52,9 @@ def in_process(scenario: Scenario, agent: str, tmp_path: Path) -> Iterator[tuple
     script = load_agent(SECURITY / "agents" / f"{agent}.yaml", scenario.servers)
     assert isinstance(script, ScriptedAgent)
     run = make_run_folder(tmp_path / "runs")
-    plan = TrialPlan(run.name, run, "00" * 32, scenario, replace(script, transport="in_process"), 1, keep=True)
+    plan = TrialPlan(
+        run.name, run, make_hiding({}, bytes(32)), scenario, replace(script, transport="in_process"), 1, keep=True
+    )
     result = run_trial(plan)
     with kept(result) as folder:
         yield result, folder

@@ -20,6 +20,9 @@ EDGES = {
     "bridge",
     "spanread",
     "argumentschema",
+    "otlp",
+    "otlpsdk",
+    "saying",
     "yamlfile",
 }
 """Modules of proxy/ that know the system, or a costly library; every other one is pure."""

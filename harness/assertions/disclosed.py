@@ -169,6 +169,10 @@ class NoSecretDisclosure(_Kept):
             if one is None:
                 return self.not_run(f"expected.secrets[{place}]: its variable is not set, so it is not known")
             sought.append(one)
+            # What the record's marks do not cover, such as hex, is looked for by what it really is.
+            value = evidence.secrets.get(one.name, "")
+            if value.strip():
+                sought.append(Sought(one.name, Marker.of(value), one.allowed_to))
         return self.looked_for(evidence, sought)
 
 

@@ -5,7 +5,7 @@ Refuses to know how a database is read: it gets dumps.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
@@ -80,25 +80,26 @@ class State(AssertionSpec):
                     f"row {number} wants {len(row)} cells, and the query gives {len(answer.columns)}: "
                     + ", ".join(answer.columns)
                 )
-        reason = self._difference(answer, wanted)
+        reason = self._difference(answer, wanted, state.hide)
         if reason is not None:
             return Finding(self.name, "fail", f"{self.server}: {reason}, in {self.query!r}", "state")
         return Finding(self.name, "pass", f"{self.server}: {_rows(len(wanted))} as wanted", "state")
 
-    def _difference(self, answer: Answer, wanted: Sequence[Sequence[JSON]]) -> str | None:
+    def _difference(self, answer: Answer, wanted: Sequence[Sequence[JSON]], hide: Callable[[str], str]) -> str | None:
         counts = f"{_rows(len(answer.rows))} where {len(wanted)} wanted"
         for number, (row, want) in enumerate(zip(answer.rows, wanted, strict=False), 1):
             for column, cell, cell_wanted in zip(answer.columns, row, want, strict=True):
                 if not self._fits(cell, cell_wanted):
                     how = "" if self.matches is None or cell_wanted is None else "to match "
-                    first = f"row {number}, column {column} is {show_cell(cell)}, wanted {how}{show_cell(cell_wanted)}"
+                    shown, shown_wanted = show_cell(cell, hide), show_cell(cell_wanted, hide)
+                    first = f"row {number}, column {column} is {shown}, wanted {how}{shown_wanted}"
                     return first if len(answer.rows) == len(wanted) else f"{first}; {counts}"
         if len(answer.rows) > len(wanted):
             cells = zip(answer.columns, answer.rows[len(wanted)], strict=True)
-            extra = ", ".join(f"{column} {show_cell(cell)}" for column, cell in cells)
+            extra = ", ".join(f"{column} {show_cell(cell, hide)}" for column, cell in cells)
             return f"{counts}; the first that is too much, row {len(wanted) + 1}, has {extra}"
         if len(answer.rows) < len(wanted):
-            missing = ", ".join(map(show_cell, wanted[len(answer.rows)]))
+            missing = ", ".join(show_cell(cell, hide) for cell in wanted[len(answer.rows)])
             return f"{counts}; the first that is missing, row {len(answer.rows) + 1}, is {missing}"
         return None
 
@@ -195,7 +196,7 @@ class StateUnchanged(AssertionSpec):
         told = explain(server, state, evidence.trace.tool_calls)
         for text in schema_changes(state.before, state.after):
             yield f"{server}: the schema changed, {told.author(None)}: {text}"
-        for change in diff(state.before, state.after):
+        for change in diff(state.before, state.after, state.hide):
             exemptions = [exemption for exemption in self.except_ if exemption.fits(server, change)]
             if any(exemption.columns is None for exemption in exemptions):
                 continue

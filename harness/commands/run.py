@@ -18,6 +18,7 @@ import click
 
 from harness.commands.gating import gate_options
 from harness.gate import EVERYTHING, Gate
+from harness.hiding import Hiding, hide_last_words
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
 from harness.report.progress import Progress
@@ -25,9 +26,11 @@ from harness.report.table import Style, as_table
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RunFolderError, as_text, make_run_folder, replace
 from harness.runner import Runner
+from harness.runsecrets import hiding_for, missing_variables
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.verdict import Result
 from harness.worker import Job, Start
+from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
 
 
@@ -63,11 +66,17 @@ def run_selected(
     out: Path,
     keep: bool,
     gate: Gate = EVERYTHING,
+    otlp: str | None = None,
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError."""
     began = time.monotonic()
+    key = secrets.token_hex(32)
+    hiding = hiding_for(selected.by_id.values(), os.environ, key)
+    _warn(hiding, missing_variables(selected.by_id.values(), os.environ))
     folder = make_run_folder(out)
-    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, selected.digests())
+    digests, shown = selected.digests(), selected.digests(hiding.file_digest)
+    redacted = frozenset(path for path, digest in shown.items() if digest != digests[path])
+    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted)
     replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
     work = [
         Job(scenario.id, trial, kind_of(selected.agents[scenario.id]))
@@ -83,27 +92,36 @@ def run_selected(
         parent=os.getpid(),
         run_id=folder.name,
         run_folder=str(folder.absolute()),
-        redact_key=secrets.token_hex(32),
+        redact_key=key,
         keep=keep,
         selection=selection,
-        digests=dict(facts.digests),
+        digests=digests,
+        otlp=otlp,
     )
     runner = Runner(start, work, jobs, hear)
     results = runner.run()
     progress.finish()
     seconds = time.monotonic() - began
-    run = RunResult(facts.run_id, _by_scenario(selected, results), seconds, cancelled=runner.cancelled, gate=gate)
+    scenarios = _by_scenario(selected, results, hiding)
+    run = RunResult(facts.run_id, scenarios, seconds, cancelled=runner.cancelled, gate=gate)
     replace(folder / "report.json", as_text(run.as_json()))
     replace(folder / "junit.xml", as_junit(run))
     replace(folder / "manifest.json", as_text(manifest(facts, results, datetime.now(UTC))))
     return run, folder
 
 
-def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[ScenarioResult, ...]:
+def _warn(hiding: Hiding, missing: Sequence[str]) -> None:
+    if hiding.too_short:
+        click.echo(f"wiretrap: not redacted, since shorter than 8 characters: {', '.join(hiding.too_short)}", err=True)
+    if missing:
+        click.echo(f"wiretrap: secrets without a value, so not redacted: {', '.join(missing)}", err=True)
+
+
+def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hiding) -> tuple[ScenarioResult, ...]:
     return tuple(
         ScenarioResult(
             scenario.id,
-            scenario.title,
+            hiding.text(scenario.title),
             scenario.category,
             tuple(result for result in results if result.scenario == scenario.id),
         )
@@ -130,6 +148,9 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult]) -> tuple[Sc
     metavar="DIR",
     help="Where the run folder is made.",
 )
+@click.option(
+    "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
+)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @gate_options
 def command(
@@ -139,6 +160,7 @@ def command(
     trials: int | None,
     jobs: int,
     out: Path,
+    otlp: str | None,
     keep: bool,
     min_pass_rate: float | None,
     fail_on: tuple[Result, ...],
@@ -151,12 +173,23 @@ def command(
     """
     selection = _selection(tuple(paths), agent, program)
     gate = Gate(min_pass_rate, frozenset(fail_on))
+    # What scenarios name is not known before they are read; the environment is.
+    hiding = hiding_for((), os.environ, secrets.token_hex(32))
+    hide_last_words(hiding)
+    try:
+        if otlp is not None:
+            parse_endpoint(otlp)
+    except EndpointError as error:
+        raise click.UsageError(str(error)) from error
     try:
         selected = load_selection(selection)
-        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate)
+        hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
+        run, folder = run_selected(
+            selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate, otlp=otlp
+        )
     except ProblemError as error:
         for problem in error.problems:
-            click.echo(str(problem), err=True)
+            click.echo(hiding.text(str(problem)), err=True)
         raise SystemExit(2) from error
     except RunFolderError as error:
         raise click.UsageError(str(error)) from error

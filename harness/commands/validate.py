@@ -3,6 +3,8 @@
 Refuses to know how any of them is read.
 """
 
+import os
+import secrets
 from pathlib import Path
 
 import click
@@ -10,6 +12,7 @@ import click
 from harness.agentfile import AgentError, load_agent
 from harness.assertions.not_built import NotBuilt
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
+from harness.runsecrets import hiding_for
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
 from harness.targets.fixtures import NAMES
@@ -71,7 +74,8 @@ def command(paths: tuple[Path, ...]) -> None:
             scenarios.append(scenario)
         click.echo(f"{file}: ok: {said}")
     problems.update(dict.fromkeys(repeated_ids(scenarios)))
+    hiding = hiding_for((), os.environ, secrets.token_hex(32))
     for problem in problems:
-        click.echo(str(problem), err=True)
+        click.echo(hiding.text(str(problem)), err=True)
     if problems:
         raise SystemExit(2)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.processes import Process, command_line, descendants, end_descendants
-from harness.runfolder import TrialFolder, write_new
+from harness.runfolder import write_new
 from harness.targets.conversation import Conversation
 from harness.targets.counting import CallCounter
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
+from harness.targets.streams import Streams
 from proxy.spans import JSON
 
 PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|mcp_config)\}")
@@ -78,16 +79,16 @@ def run_command(
     command: Sequence[str],
     cwd: Path,
     handed: Handed,
-    folder: TrialFolder,
+    streams: Streams,
     conversation: Conversation,
     deadline: Deadline,
     most_calls: int | None,
 ) -> Ending:
     """Run the agent until it ends or a limit is reached, end all it started, and take down its answer."""
     spare = descendants(os.getpid())
-    counter = CallCounter(folder.spans)
+    counter = CallCounter(streams.folder.spans)
     try:
-        with folder.output.open("ab") as output, folder.errors.open("ab") as errors:
+        with streams.output.open("ab") as output, streams.errors.open("ab") as errors:
             process = subprocess.Popen(
                 [handed.fill(argument) for argument in command],
                 stdin=subprocess.DEVNULL,
@@ -107,7 +108,8 @@ def run_command(
         _end(spare, handed.context, 0.0 if ending.status == "cancelled" else PATIENCE)
         # Already reaped where the lines above had to end it.
         process.wait()
-    conversation.say(_answer(folder.output))
+        streams.publish()
+    conversation.say(_answer(streams.folder.output))
     if ending.status in ("completed", "agent_crash") and most_calls is not None and counter.count() > most_calls:
         return _over(most_calls)
     return ending

@@ -18,7 +18,7 @@ DEFAULT_AGENT = "agent"
 class Context:
     """One agent in one trial, and the run's context for its proxies.
 
-    `trace_id` and `span_id` are those of its root span; `redact_key` is 32 bytes in hex.
+    `trace_id` and `span_id` are those of its root span; `redact_key` is 32 bytes in hex, `secrets` are values.
     """
 
     run_id: str
@@ -26,6 +26,7 @@ class Context:
     trial: int
     agent_id: str = DEFAULT_AGENT
     redact_key: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     trace_id: str = field(default_factory=lambda: secrets.token_hex(16))
     span_id: str = field(default_factory=lambda: secrets.token_hex(8))
 
@@ -47,7 +48,7 @@ class Context:
             "agent_id": self.agent_id,
             "traceparent": f"00-{self.trace_id}-{self.span_id}-01",
             "redact_key": self.redact_key,
-            "secrets": [],
+            "secrets": list(self.secrets),
             "spans": spans,
         }
 

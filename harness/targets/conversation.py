@@ -6,13 +6,15 @@ Refuses to know how the agent was run.
 import json
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from harness.hiding import Hiding
 from harness.targets.context import Context
 from proxy import __version__
 from proxy.spanfile import SpanFile
 from proxy.spans import INTERNAL, JSON, Span, encode_span
 from proxy.vocabulary import (
+    AGENT_ID,
     AGENT_NAME,
     EVENT_FIELDS,
     EVENT_TYPE,
@@ -22,13 +24,19 @@ from proxy.vocabulary import (
     OUTPUT_MESSAGES,
     REPORTED,
     RESULT_MONO,
+    RUN_ID,
+    SCENARIO_ID,
     SEQ,
     SPAN_KIND,
 )
 
+_OURS = frozenset({SPAN_KIND, OPERATION, RUN_ID, SCENARIO_ID, AGENT_ID})
+"""Attributes whose values are words of ours, or names from the configuration."""
 
-def _messages(role: str, texts: list[str]) -> str:
-    parts: list[JSON] = [{"role": role, "parts": [{"type": "text", "content": text}]} for text in texts]
+
+def _messages(role: str, texts: list[str], hiding: Hiding) -> str:
+    # Hidden before they are JSON too: base64 may be broken by line ends, which JSON escapes.
+    parts: list[JSON] = [{"role": role, "parts": [{"type": "text", "content": hiding.text(text)}]} for text in texts]
     return json.dumps(parts)
 
 
@@ -39,6 +47,7 @@ class Conversation:
     context: Context
     file: SpanFile
     user_message: str
+    hiding: Hiding
     _said: list[str] = field(default_factory=list)
     _started_ns: int = field(default_factory=time.time_ns)
     _started_mono: int = field(default_factory=time.monotonic_ns)
@@ -91,8 +100,8 @@ class Conversation:
                     RESULT_MONO: time.monotonic_ns(),
                     OPERATION: "invoke_agent",
                     AGENT_NAME: self.context.agent_id,
-                    INPUT_MESSAGES: _messages("user", [self.user_message]),
-                    OUTPUT_MESSAGES: _messages("assistant", self._said),
+                    INPUT_MESSAGES: _messages("user", [self.user_message], self.hiding),
+                    OUTPUT_MESSAGES: _messages("assistant", self._said, self.hiding),
                     **self.context.attributes(),
                 },
             )
@@ -100,4 +109,11 @@ class Conversation:
         self.file.close()
 
     def _write(self, span: Span) -> None:
-        self.file.append(encode_span(span, __version__))
+        attributes = {
+            key: self.hiding.text(value) if isinstance(value, str) and key not in _OURS else value
+            for key, value in span.attributes.items()
+        }
+        hidden = replace(
+            span, name=self.hiding.text(span.name), message=self.hiding.text(span.message), attributes=attributes
+        )
+        self.file.append(encode_span(hidden, __version__))

@@ -20,8 +20,9 @@ from harness.targets.scripted import follow
 from proxy import __version__
 from proxy.policy import load_policy
 from proxy.record import Identity
+from proxy.redact import Redactor
 from proxy.relay import Relay, random_hex
-from proxy.spanfile import SpanFile
+from proxy.spanfile import SpanFile, Tap
 
 CLOSING = 10.0
 """Seconds that the servers get to end."""
@@ -35,14 +36,19 @@ def run_direct(
     conversation: Conversation,
     deadline: Deadline,
     most_calls: int | None,
+    tap: Tap | None = None,
 ) -> Ending:
-    """Run the agent; every server has ended and every span file is closed when this returns."""
+    """Run the agent; every server has ended and every span file is closed when this returns.
+
+    `tap` is given every span line that was written.
+    """
     with ExitStack() as stack:
         loop = Loop(deadline)
         stack.callback(loop.close)
         channels: dict[str, InProcessChannel] = {}
         for upstream in prepared.upstreams:
-            channels[upstream.id] = _open(upstream, context, spans, loop, stack)
+            redactor = conversation.hiding.redactor
+            channels[upstream.id] = _open(upstream, context, spans, loop, stack, redactor, tap)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
         ending = follow(agent.steps, clients, conversation, most_calls)
         loop.deadline = Deadline.after(CLOSING)
@@ -53,7 +59,15 @@ def run_direct(
     return ending
 
 
-def _open(upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: ExitStack) -> InProcessChannel:
+def _open(
+    upstream: Upstream,
+    context: Context,
+    spans: Path,
+    loop: Loop,
+    stack: ExitStack,
+    redactor: Redactor | None,
+    tap: Tap | None,
+) -> InProcessChannel:
     match upstream.server, upstream.database:
         case FixtureServer(fixture=fixture), Path() as database:
             connection = random_hex(16)
@@ -73,7 +87,9 @@ def _open(upstream: Upstream, context: Context, spans: Path, loop: Loop, stack: 
         parent_id=context.span_id,
     )
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
-    relay = Relay(identity, policy, __version__, SpanFile.create(spans, upstream.id))
+    file = SpanFile.create(spans, upstream.id)
+    file.tap = tap
+    relay = Relay(identity, policy, __version__, file, redactor)
     channel = InProcessChannel(upstream.id, server, relay, loop)
     channel.start()
     return channel

@@ -113,8 +113,11 @@ class InProcessChannel:
 
     def _pass(self, passage: Passage) -> None:
         self._lines.extend(_lines(passage.to_client))
-        for line in _lines(passage.to_server):
-            self.loop.run(self._deliver(line))
+        try:
+            for line in _lines(passage.to_server):
+                self.loop.run(self._deliver(line))
+        finally:
+            self.relay.settle()
 
     async def _deliver(self, line: bytes) -> None:
         assert self._streams is not None

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from harness.agentfile import ScriptedAgent
 from harness.processes import descendants, end_descendants
-from harness.runfolder import TrialFolder
 from harness.targets.child import ChildChannel, StartError, start_child
 from harness.targets.client import Client, ClientError
 from harness.targets.conversation import Conversation
@@ -16,6 +15,7 @@ from harness.targets.deadline import Deadline, TimeUpError
 from harness.targets.ending import Ending
 from harness.targets.proxied import Prepared
 from harness.targets.scripted import follow
+from harness.targets.streams import Streams
 
 CLOSING = 10.0
 """Seconds that the proxies get to end after their input has; a server that will not is ended by its proxy."""
@@ -27,7 +27,7 @@ PATIENT_WITH = frozenset({"completed", "agent_crash", "limit"})
 def run_piped(
     agent: ScriptedAgent,
     prepared: Prepared,
-    folder: TrialFolder,
+    streams: Streams,
     conversation: Conversation,
     deadline: Deadline,
     most_calls: int | None,
@@ -40,7 +40,7 @@ def run_piped(
         # All start before the first is spoken to: they import at the same time.
         for upstream in prepared.upstreams:
             environment = {**os.environ, **upstream.environment}
-            channels[upstream.id] = start_child(upstream.id, upstream.command, environment, folder.errors, deadline)
+            channels[upstream.id] = start_child(upstream.id, upstream.command, environment, streams.errors, deadline)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
         ending = follow(agent.steps, clients, conversation, most_calls)
     except StartError as error:
@@ -51,6 +51,7 @@ def run_piped(
         end_descendants(os.getpid(), spare=spare)
         for channel in channels.values():
             channel.process.wait()
+        streams.publish()
     return ending
 
 

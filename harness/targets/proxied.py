@@ -61,14 +61,17 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path) -> Prepared:
-    """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError."""
+def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp: str | None = None) -> Prepared:
+    """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
+
+    `otlp` is where the proxies send copies of their spans; None for nowhere.
+    """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
     fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
     names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
     canaries = draw(names, secrets.choice)
     upstreams = tuple(
-        _upstream(scenario, server_id, _planted(server, canaries), context, folder)
+        _upstream(scenario, server_id, _planted(server, canaries), context, folder, otlp)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
@@ -82,12 +85,14 @@ def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
             return server
 
 
-def _upstream(scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path) -> Upstream:
+def _upstream(
+    scenario: Scenario, server_id: str, server: Server, context: Path, folder: Path, otlp: str | None
+) -> Upstream:
     policy_map = scenario.policy_for(server_id)
     policy = None
     if policy_map is not None:
-        # Not ASCII alone: a YAML reader takes an escaped surrogate pair for two characters.
-        policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, ensure_ascii=False, indent=2))
+        # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
+        policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
     environment: Mapping[str, str] = {}
     database = None
     match server:
@@ -105,6 +110,8 @@ def _upstream(scenario: Scenario, server_id: str, server: Server, context: Path,
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if otlp is not None:
+        options += ["--otlp", otlp]
     command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     return Upstream(server_id, server, policy, database, command, environment)
 

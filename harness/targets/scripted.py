@@ -41,7 +41,7 @@ def follow(
                     if most_calls is not None and calls >= most_calls:
                         return Ending("limit", f"step {place} would be call {calls + 1}; limits.tool_calls is {calls}")
                     calls += 1
-                    _call(place, step, clients[step.server], bindings)
+                    _call(place, step, clients[step.server], bindings, conversation)
                 case Say(text):
                     conversation.say(_as_text(resolve(text, bindings)))
                 case Goal(goal):
@@ -57,7 +57,7 @@ def follow(
     return Ending("completed")
 
 
-def _call(place: int, step: Call, client: Client, bindings: dict[str, Binding]) -> None:
+def _call(place: int, step: Call, client: Client, bindings: dict[str, Binding], conversation: Conversation) -> None:
     try:
         arguments = resolve(step.arguments, bindings)
     except StepReferenceError as error:
@@ -67,7 +67,7 @@ def _call(place: int, step: Call, client: Client, bindings: dict[str, Binding]) 
     if answer.failed and not step.expect_error:
         raise StepError(
             f"step {place} (mcp/{step.server}/{step.tool}) failed, and its file does not say expect_error: "
-            f"{answer.text[:CUT]}"
+            f"{conversation.hiding.text(answer.text)[:CUT]}"
         )
     if step.name is not None:
         result = answer.result

@@ -131,6 +131,17 @@ def main(behaviour: str) -> int:
                     }
                 )
             )
+        case "spills":
+            texts = json.loads(Path(sys.argv[2]).read_text())
+            ticketing = servers()["ticketing"]
+            for text in texts:
+                ticketing.call("create_ticket", customer_id="CUST-004", description=text)
+            ticketing.call("update_ticket", ticket_id=1, description=texts[0])
+            ticketing.close()
+            for stream in (1, 2):
+                said = "\n".join(["It says:", *texts]).encode("utf-8", "surrogateescape")
+                for place in range(0, len(said), 1000):
+                    os.write(stream, said[place : place + 1000])
         case "behind":
             ticketing = servers()["ticketing"]
             ticketing.call("update_ticket", ticket_id=1, status="escalated")

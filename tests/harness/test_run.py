@@ -27,9 +27,10 @@ def write_agent(folder: Path, agent: JSON, name: str = "agent.yaml") -> Path:
     return path
 
 
-def wiretrap(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def wiretrap(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [*wiretrap_command(), "run", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def ticketing(folder: Path, agent: JSON, **fields: JSON) -> Path:
@@ -265,7 +266,7 @@ def test_every_error_of_every_scenario_is_printed_and_the_exit_code_is_2(tmp_pat
         (["--command", "true", "--agent", "x.yaml"], "not both"),
         (["--agent", "absent.yaml"], "absent.yaml"),
         (["--trials", "0"], "--trials"),
-        (["--otlp", "http://localhost"], "--otlp"),
+        (["--otlp", "ftp://localhost"], "--otlp"),
     ],
 )
 def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.agentfile import ScriptedAgent
+from harness.hiding import make_hiding
 from harness.results import TrialResult
 from harness.runfolder import make_run_folder
 from harness.runner import Runner
@@ -12,11 +13,13 @@ from harness.worker import Job, Start
 from tests.harness.runs import SCENARIOS
 from tests.harness.test_run import GET, direct, ticketing
 
+NOTHING = make_hiding({}, bytes(32))
+
 
 def plan_of(path: Path, folder: Path) -> TrialPlan:
     selected = load_selection(Selection((str(path),)))
     (scenario,) = selected.by_id.values()
-    return TrialPlan("run", folder, "00" * 32, scenario, selected.agents[scenario.id], 1)
+    return TrialPlan("run", folder, NOTHING, scenario, selected.agents[scenario.id], 1)
 
 
 def test_a_file_that_changed_since_the_run_began_is_not_run(tmp_path: Path) -> None:
@@ -56,5 +59,5 @@ def test_every_shipped_scenario_passes_in_process_with_its_own_steps(tmp_path: P
         agent = selected.agents[scenario.id]
         assert isinstance(agent, ScriptedAgent)
         agent = replace(agent, transport="in_process")
-        result = run_trial(TrialPlan("run", tmp_path / "run", "00" * 32, scenario, agent, 1))
+        result = run_trial(TrialPlan("run", tmp_path / "run", NOTHING, scenario, agent, 1))
         assert result.verdict.result == "pass", result.verdict

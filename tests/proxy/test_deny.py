@@ -12,6 +12,7 @@ from tests.proxy.readers import calls_seen
 from tests.proxy.wires import EVIL, OBSERVING, Wire, call, policy_of
 
 PLAIN = call()
+PAD = " " * 300
 EVIL_PARAMS = '"params":{"name":"evil","arguments":{}}'
 HEAD = '"jsonrpc":"2.0","id":1,"method":"tools/call"'
 
@@ -66,6 +67,18 @@ DENIED_ONES: dict[str, tuple[str, list[JSON]]] = {
     "a result beside it": (PLAIN[:-1] + ',"result":{}}', [1]),
     "arguments that are no object": (call(arguments='"x"'), [1]),
 }
+
+NESTED: dict[str, tuple[bytes, list[JSON]]] = {
+    "call inside a ping": (f'{{"jsonrpc":"2.0","id":5,"method":"ping","x":{PAD}{PLAIN}}}'.encode(), [5]),
+    "call deep inside an answer": (f'{{"jsonrpc":"2.0","id":5,"result":{{"a":[{{"b":{PAD}{PLAIN}}}]}}}}'.encode(), []),
+    "call inside arguments": (call("ok", arguments=f'{{"x":{PAD}{PLAIN}}}').encode(), [1]),
+    "folded call inside a ping": (
+        f'{{"id":5,"method":"ping","x":{PAD}{PLAIN.replace(chr(34) + "method", chr(34) + "Method")}}}'.encode(),
+        [5],
+    ),
+    "call beside others in an array of carriage returns": (f'{{"x":[\r{{"a":1}},{PAD}{PLAIN}\r]}}'.encode(), []),
+}
+"""Lines that are read strictly, and in which a reader with a small buffer may begin to read somewhere inside."""
 
 UNREADABLE: dict[str, tuple[bytes, list[JSON]]] = {
     "array outside its protocol": (f"[{PLAIN}]".encode(), [1]),
@@ -136,6 +149,17 @@ UNREADABLE: dict[str, tuple[bytes, list[JSON]]] = {
     "tab before method": (PLAIN.replace("tools/call", "\\ttools/call").encode(), [1]),
     "NUL behind method": (PLAIN.replace("tools/call", "tools/call\\u0000").encode(), [1]),
     "NUL and more behind method": (PLAIN.replace("tools/call", "tools/call\\u0000x").encode(), [1]),
+    "no-break space before method": (PLAIN.replace("tools/call", "\\u00a0tools/call").encode(), [1]),
+    "em space before method": (PLAIN.replace("tools/call", "\\u2003tools/call").encode(), [1]),
+    "unit separator before method": (PLAIN.replace("tools/call", "\\u001ftools/call").encode(), [1]),
+    "next line behind method": (PLAIN.replace("tools/call", "tools/call\\u0085").encode(), [1]),
+    "byte order mark before method": (PLAIN.replace("tools/call", "\\ufefftools/call").encode(), [1]),
+    "zero-width space in method": (PLAIN.replace("tools/call", "tools\\u200b/call").encode(), [1]),
+    "method in an array": (PLAIN.replace('"tools/call"', '["tools/call"]').encode(), []),
+    "method in two arrays": (PLAIN.replace('"tools/call"', '[["tools/call"]]').encode(), []),
+    "method inherited": (f'{{"id":1,"__proto__":{{"method":"tools/call"}},{EVIL_PARAMS}}}'.encode(), []),
+    "params inherited": (f'{{{HEAD},"params":{{"__proto__":{{"name":"evil"}},"name":"ok"}}}}'.encode(), [1]),
+    "arguments inherited": (call(arguments='{"__proto__":{"tier":1}}').encode(), [1]),
     "call between carriage returns of an answer": (f'{{"id":9,"result":\r{PLAIN}\r}}'.encode(), []),
     "call between carriage returns of nothing": (f'{{"x":\r{PLAIN}\r}}'.encode(), []),
     "call between carriage returns of a request": (
@@ -349,3 +373,31 @@ def test_an_error_in_policy_refuses_the_call(tmp_path: Path) -> None:
     assert connection.to_server == b""
     assert [code_of(reply) for reply in connection.replies] == [DENIED]
     assert connection.only("decision").attributes[v.DECISION_RULE] == "policy error"
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_a_denied_call_inside_a_message_is_refused_recorded_and_answered(tmp_path: Path, case: str) -> None:
+    line, ids = NESTED[case]
+    connection = Wire(tmp_path, EVIL)
+    connection.client(line + b"\n")
+    assert connection.to_server == b""
+    assert ids_answered(connection.replies) == ids
+    assert all(code_of(reply) == NOT_READABLE for reply in connection.replies)
+    request = connection.only("decision").attributes[v.REQUEST]
+    assert ("tools/call", "evil") in [(one.method.lower(), one.name) for one in readings(str(request).encode())]
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_without_a_policy_a_call_inside_a_message_is_data(tmp_path: Path, case: str) -> None:
+    line, _ = NESTED[case]
+    connection = Wire(tmp_path)
+    connection.client(line + b"\n")
+    assert connection.to_server == line + b"\n"
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_an_allowed_call_inside_a_message_is_data(tmp_path: Path, case: str) -> None:
+    line = NESTED[case][0].replace(b'"evil"', b'"fine"')
+    connection = Wire(tmp_path, EVIL)
+    connection.client(line + b"\n")
+    assert connection.to_server == line + b"\n"

@@ -310,3 +310,14 @@ def test_what_finds_says_is_what_text_does(secret: str, levels: int) -> None:
 def test_what_the_standard_library_encodes_is_found(encode: Callable[..., str], secret: str) -> None:
     coded = encode(secret.strip(), errors="surrogateescape")
     assert Redactor([secret], KEY).text(f"q={coded}") == Redactor([secret], KEY).text(f"q={secret.strip()}")
+
+
+@pytest.mark.parametrize("around", ["x{}…", "'x{}…'", "the text 'x{}'…, and more", '{"a": "x{}\\u2026"}'])
+def test_what_is_left_of_a_secret_where_a_text_is_cut_short_goes_too(around: str) -> None:
+    secret = "Correct/Horse-77-Battery"
+    redactor = Redactor([secret], KEY)
+    mark = redactor.text(secret)[0]
+    for length in range(4, len(secret)):
+        assert redactor.text(around.replace("{}", secret[:length])) == (around.replace("{}", mark), 1)
+    for untouched in (secret[:3], secret[3:], f"{secret[:9]} "):
+        assert redactor.text(around.replace("{}", untouched)) == (around.replace("{}", untouched), 0)

@@ -202,6 +202,18 @@ def test_words_of_ours_stay_readable_when_a_secret_is_one_of_them(tmp_path: Path
     assert "notification" not in str(spans[0].attributes[v.PARAMS])
 
 
+def test_a_secret_that_is_the_servers_id_leaves_the_names_of_its_tools_readable(tmp_path: Path) -> None:
+    identity = Identity("ticketing", "trusted", "in_process", "c" * 16)
+    redactor = Redactor(["ticketing", "get_ticketing"], b"k" * 32)
+    one = Relay(identity, None, "1", SpanFile.create(tmp_path, "x"), redactor)
+    for name in (b"get_ticketing", b"plain"):
+        one.from_client(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s"}}\n' % name)
+    one.close("client_ended")
+    notes: list[str] = []
+    names = {str(span.attributes.get(v.TOOL_CANONICAL)) for span in read_spans([str(tmp_path)], notes.append)}
+    assert names == {f"mcp/ticketing/{redactor.text('get_ticketing')[0]}", "mcp/ticketing/plain", "None"}
+
+
 def test_a_line_without_a_secret_is_the_same_line() -> None:
     attributes = payload(v.PARAMS, "params", '{"a":"b\\n"}')
     lines = []

@@ -1,7 +1,9 @@
 import os
+import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
@@ -84,7 +86,7 @@ def test_a_short_write_breaks_the_file_and_nothing_follows_it(tmp_path: Path) ->
     # A pipe that is not read takes what fits: the one place where a write to a local descriptor comes up short.
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    file = SpanFile("pipe", writer)
+    file = SpanFile(f"/dev/fd/{writer}", writer)
     with pytest.raises(SpanFileError, match="short write"):
         file.append("x" * 1_000_000)
     held = len(os.read(reader, 2_000_000))
@@ -132,3 +134,42 @@ def test_lines_of_two_threads_stay_whole(tmp_path: Path) -> None:
     lines = Path(file.path).read_text().splitlines()
     assert sorted(lines) == ["a" * 2000] * 200 + ["b" * 2000] * 200
     assert file.recorded == 400
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def _add(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"{}\n")
+
+
+def _replace(path: Path) -> None:
+    text = path.read_bytes()
+    path.unlink()
+    path.write_bytes(text)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        pytest.param(Path.unlink, id="removed"),
+        pytest.param(lambda path: path.rename(path.with_suffix(".away")), id="renamed"),
+        pytest.param(_cut, id="cut"),
+        pytest.param(_add, id="added to"),
+        pytest.param(_replace, id="replaced by a copy"),
+        pytest.param(lambda path: shutil.rmtree(path.parent), id="its folder removed"),
+    ],
+)
+def test_a_file_that_somebody_touched_takes_nothing_more_and_says_so(
+    tmp_path: Path, tamper: Callable[[Path], object]
+) -> None:
+    file = SpanFile.create(tmp_path / "spans", "x")
+    file.append("{}")
+    tamper(Path(file.path))
+    with pytest.raises(SpanFileError, match="nothing more is recorded here"):
+        file.append("{}")
+    assert file.broken
+    assert (file.recorded, file.dropped) == (1, 1)
+    file.close()

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import stat
 import subprocess
@@ -217,6 +218,7 @@ def test_options_behind_the_command_are_the_commands(wire: Wire, dashes: tuple[s
         ("--spam", "x"),
         ("--trust", "friend"),
         ("--deny", "evil"),
+        ("--deny", "mcp/y/evil"),
         ("--deny", "mcp/x"),
         ("--policy", "no-such-file"),
         ("--context", "no-such-file"),
@@ -260,6 +262,19 @@ def test_stderr_is_the_servers_and_one_line_of_ours(wire: Wire) -> None:
     assert rest == b"from the server"
     _, err = finish(wire.start(command=loud, options=("--quiet",)))
     assert err == b"from the server"
+
+
+def test_a_policy_that_speaks_of_other_servers_only_is_told(wire: Wire, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("rules: [{deny: mcp/y/evil}]")
+    _, err = finish(wire.start("silent", options=("--policy", str(tmp_path / "policy.yaml"))))
+    assert b"no rule of the policy speaks of the server x" in err
+
+
+def test_nothing_that_we_say_steers_a_terminal(wire: Wire) -> None:
+    wire.spans_folder = wire.spans_folder.with_name("spans\x1b[31m")
+    _, err = finish(wire.start("silent"))
+    assert b"\x1b" not in err
+    assert b"spans\\x1b[31m" in err
 
 
 def test_span_files_are_private(wire: Wire) -> None:
@@ -381,6 +396,26 @@ def test_a_record_that_cannot_be_written_refuses_the_call_and_says_so(wire: Wire
         for answer in answers
         if answer["result"]["isError"]
     )
+    assert b"the record is not whole" in err
+    assert process.returncode == 74
+
+
+@pytest.mark.parametrize("removed", ["folder", "file"])
+def test_a_record_that_is_taken_away_refuses_the_next_call_and_says_so(wire: Wire, removed: str) -> None:
+    process = wire.start("answer")
+    assert process.stdin is not None
+    process.stdin.write(call(1))
+    assert json.loads(read_line(process))["id"] == 1
+    if removed == "folder":
+        shutil.rmtree(wire.spans_folder)
+    else:
+        for file in wire.spans_folder.iterdir():
+            file.unlink()
+    process.stdin.write(call(2))
+    refused = json.loads(read_line(process))
+    assert refused["result"]["_meta"]["io.wiretrap/refusal"]["code"] == 10004
+    _, err = finish(process)
+    assert wire.logged() == call(1)
     assert b"the record is not whole" in err
     assert process.returncode == 74
 

@@ -42,6 +42,7 @@ class Wire:
     def _pass(self, passage: Passage) -> Passage:
         self.to_server += passage.to_server
         self.to_client += passage.to_client
+        self.relay.settle()
         self.last = passage
         return passage
 

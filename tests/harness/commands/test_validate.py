@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from harness.commands.validate import command
@@ -64,3 +65,16 @@ def test_a_fixture_that_is_not_there_is_an_error_before_anything_runs(tmp_path: 
     result = CliRunner().invoke(command, [str(tmp_path)])
     assert result.exit_code == 2
     assert "a.yaml:6: servers.crm.fixture: there is no fixture 'crmm'; there are crm, " in result.stderr
+
+
+def test_a_value_of_the_environment_is_hidden_where_a_problem_quotes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "Correct-Horse-77")
+    path = tmp_path / "wrong.yaml"
+    cut = "x" * 32 + "Correct-Horse-77"
+    path.write_text(f"id: Correct-Horse-77!\ntitle: t\ncategory: {cut}\ninput: {{}}\nassertions: []\n")
+    ran = CliRunner().invoke(command, [str(path)])
+    assert ran.exit_code == 2
+    assert "[redacted:" in ran.output
+    assert "Correct" not in ran.output

@@ -61,11 +61,13 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
 
 
 def state_unexplained(evidence: Evidence) -> Finding | None:
-    """Whether recorded calls explain each change of each server's state; None where there is no state."""
-    if not evidence.state:
+    """Whether recorded calls explain each change of each server's state; None where nobody knows
+    what there was before."""
+    known = [server for server in sorted(evidence.state) if evidence.state[server].before is not None]
+    if not known:
         return None
     try:
-        told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in sorted(evidence.state)]
+        told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in known]
     except Exception as error:
         return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
     problems = [problem for explanation in told for problem in explanation.problems]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.category import categorised
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
 from harness.facts import ConvertError
@@ -129,6 +130,8 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
     before: dict[str, Dump] = {}
     try:
         prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        if prepared.canaries:
+            write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
         file.tap = None if plan.exporter is None else plan.exporter.offer
@@ -216,6 +219,7 @@ def _judge(
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         verdict = judge(assertions, gathered.evidence, ending.status)
+        verdict = categorised(plan.scenario, gathered.evidence, verdict)
     except Exception as error:  # as above
         return _unreadable(plan, ending, error), gathered.gaps
     if damage and ending.status in VALID:

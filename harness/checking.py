@@ -16,7 +16,7 @@ from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
-from harness.judge import judge
+from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import TrialFolder
 from harness.scenario import Scenario
@@ -183,7 +183,12 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
     )
     if status in ("infra_error", "harness_error", "cancelled"):
         return _checked(scenario, result, None, None)
-    torn: list[str] = []
+    if damage := _damage(told):
+        # What is left of the evidence can clear nobody.
+        gaps = tuple(_texts(told.get("gaps")))
+        return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
+    doubts = tuple(_texts(told.get("doubts")))
+    torn = list(doubts)
     try:
         servers = [server for server in scenario.servers if place.state(server, "after").is_file()]
         state = {server: load_state(place.path / "state", server) for server in servers}
@@ -205,10 +210,25 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         environment=os.environ,
         canaries=_canaries(place),
         recorded=False,
+        doubts=doubts,
     )
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
-    return _checked(scenario, replace(result, verdict=verdict, gaps=trace.gaps), trace_to_json(trace), None)
+    return _checked(
+        scenario, replace(result, verdict=verdict, gaps=trace.gaps, doubts=doubts), trace_to_json(trace), None
+    )
+
+
+def _damage(told: Mapping[str, JSON]) -> list[str]:
+    """What was found to be damaged of a trial's evidence while the agent ran."""
+    findings = told.get("findings")
+    ours = [one for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
+    reasons = [str(one.get("reason")) for one in ours if one.get("id") == EVIDENCE and one.get("result") == "fail"]
+    return [reason.removeprefix(TAMPERED) for reason in reasons if reason.startswith(TAMPERED)]
+
+
+def _texts(value: JSON) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _canaries(place: TrialFolder) -> dict[str, str]:

@@ -103,7 +103,8 @@ def hidden_result(hiding: Hiding, result: TrialResult) -> TrialResult:
     )
     said = replace(verdict, reason=hiding.evidence(verdict.reason), findings=findings)
     model = None if result.model is None else hiding.text(result.model)
-    return replace(result, verdict=said, model=model, gaps=tuple(map(hiding.evidence, result.gaps)))
+    gaps, doubts = (tuple(map(hiding.evidence, texts)) for texts in (result.gaps, result.doubts))
+    return replace(result, verdict=said, model=model, gaps=gaps, doubts=doubts)
 
 
 def recorded_assertions(hiding: Hiding, assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:

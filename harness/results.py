@@ -45,7 +45,8 @@ class Rate:
 class TrialResult:
     """One trial. `folder` is relative to the run folder, None when the trial never began.
 
-    `gaps` tell in which way the record is not complete: connections lost, lines torn, spans dropped.
+    `gaps` tell in which way the record is not complete: connections lost, lines torn, spans dropped. `doubts` are those
+    of them for which it may not be the record of the agent's real connections.
     """
 
     scenario: str
@@ -57,6 +58,7 @@ class TrialResult:
     folder: str | None = None
     gaps: tuple[str, ...] = ()
     kept: str | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -75,6 +77,7 @@ class TrialResult:
             "model": self.model,
             "folder": self.folder,
             "gaps": list(self.gaps),
+            "doubts": list(self.doubts),
             **({"kept": self.kept} if self.kept is not None else {}),
         }
 

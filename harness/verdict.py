@@ -50,7 +50,7 @@ class Finding:
     attempted: int | None = None
     blocked: int | None = None
     executed: int | None = None
-    measures: dict[str, float | None] | None = None
+    measures: dict[str, int | float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

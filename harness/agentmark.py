@@ -3,6 +3,9 @@
 Refuses to know how a scenario is read: a map goes in, and a map with our fields comes out.
 """
 
+from collections.abc import Sequence
+
+from harness.assertions.economy import efficiency
 from harness.intake import Intake
 from harness.scenariofile import AgentMarkEntry
 from proxy.spans import JSON
@@ -26,7 +29,7 @@ def as_scenario(intake: Intake, data: dict[str, JSON]) -> dict[str, JSON] | None
         return None
     assertions: list[JSON] = []
     if task.expected_tools:
-        tools: list[JSON] = [{"name": tool, "ignore_case": True} for tool in task.expected_tools]
+        tools: list[JSON] = [{"tool": tool, "ignore_case": True} for tool in task.expected_tools]
         assertions.append({"type": "tool_calls", "mode": "any_of", "expected": tools})
     if task.min_tool_calls is not None:
         assertions.append({"type": "efficiency", "minimum": task.min_tool_calls})
@@ -47,3 +50,10 @@ def as_scenario(intake: Intake, data: dict[str, JSON]) -> dict[str, JSON] | None
         "labels": {**labels, **own_labels} if isinstance(own_labels, dict) else own_labels,
         "assertions": [*own_assertions, *assertions] if isinstance(own_assertions, list) else own_assertions,
     }
+
+
+def score(expected: Sequence[str], minimum: int, called: Sequence[str]) -> dict[str, float]:
+    """Tool correctness and efficiency by agent-mark's own rules: any expected tool called, names in any case."""
+    wanted = {name.casefold() for name in expected}
+    correct = any(name.casefold() in wanted for name in called)
+    return {"tool_correctness": float(correct), "efficiency": efficiency(minimum, len(called))}

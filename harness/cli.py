@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from click import Command
 
 COMMANDS = {
+    "compare": "hold two runs against each other",
+    "import": "write runs that were recorded elsewhere as traces",
+    "check": "judge recorded traces without running anything",
+    "rejudge": "judge the trials of a run folder again",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
     "trace": "show recorded calls, as a trace or one line a call",
@@ -19,6 +23,9 @@ COMMANDS = {
 
 NOT_BUILT = ("approve",)
 """Commands that are still to come."""
+
+MODULES = {"import": "import_runs"}
+"""Modules of commands whose name is a word of Python's."""
 
 USAGE = """\
 Usage: wiretrap COMMAND [ARG]...
@@ -57,7 +64,7 @@ def _run(arguments: list[str]) -> None:
         case ["--help" | "-h"]:
             sys.stdout.write(usage())
         case [name] if name in COMMANDS:
-            command = import_module(f"harness.commands.{name}").command
+            command = import_module(f"harness.commands.{MODULES.get(name, name)}").command
             _play(command, arguments[1:], f"wiretrap {name}")
         case []:
             sys.stderr.write(usage())

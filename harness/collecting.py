@@ -3,15 +3,17 @@
 Refuses to know what the evidence is judged by.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.casefile import evidence_of
 from harness.connections import RollCall
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.hiding import Hiding
-from harness.redacted import hidden_dump, hidden_journal, recorded_expected, recorded_requests
+from harness.redacted import hidden_dump, hidden_journal, recorded_requests
 from harness.runfolder import TrialFolder, write_new
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, read_connections, read_journal, write_dump, write_journal
@@ -19,7 +21,6 @@ from harness.targets.context import Context
 from harness.targets.ending import Ending
 from harness.targets.fixtures import dump_fixture, journal_path
 from harness.targets.proxied import Prepared, Upstream
-from harness.trace import Trace
 from harness.tracefile import trace_text
 from proxy.spanread import read_spans
 from proxy.spans import Span
@@ -115,26 +116,15 @@ def gather(
         notes=gaps,
     )
     write_new(folder.trace, trace_text(trace))
-    evidence = Evidence(
-        trace=trace,
+    evidence = evidence_of(
+        scenario,
+        trace,
         completed=ending.status == "completed",
-        servers=tuple(scenario.servers),
-        initialised=initialised(trace),
         state=state,
-        # The trace is made of the record, so what it is compared with must have the same marks.
-        expected=recorded_expected(hiding, scenario.expected),
-        user_message=hiding.text(scenario.user_message),
-        hidden=scenario.hidden,
+        environment=os.environ,
+        canaries=prepared.canaries,
+        hiding=hiding,
+        recorded=False,
         doubts=tuple(doubts),
     )
     return Gathered(evidence, trace.gaps)
-
-
-def initialised(trace: Trace) -> frozenset[str]:
-    """The servers that were negotiated with through us (verdicts.md section 3)."""
-    found = [
-        event.fields.get("server_id")
-        for event in trace.events
-        if event.type == "mcp_connection_initialized" and not event.reported
-    ]
-    return frozenset(server for server in found if isinstance(server, str))

@@ -127,6 +127,8 @@ class _Assembly:
                 case Other(kind="agent_run"):
                     yield Entry(fact.at, Role.INPUT, fact.span_id, key)
                     yield Entry(_end_of_run(fact), Role.OUTPUT, fact.span_id, key)
+                case Other(kind="notification") if fact.attributes:
+                    yield Entry(fact.at, Role.EVENT, fact.span_id, key)
                 case Other(kind="event"):
                     yield Entry(fact.at, Role.EVENT, fact.span_id, key)
                 case Other(kind="connection_closed"):
@@ -155,8 +157,10 @@ class _Assembly:
             del self.facts[entry.key]
         match fact:
             case Exchange() if entry.role is Role.CALL:
-                self._call(fact, list(calls_of(fact, self.rulings.pop(entry.key, None), self.reader, seq)))
+                ruling = self.rulings.pop(entry.key, None)
+                self._call(fact, list(calls_of(fact, ruling, self.reader, seq)))
                 self.events += mcpevents.asked(fact, seq)
+                self.events += mcpevents.sent(fact, ruling, self.reader, seq)
                 fact.arguments = None
             case Exchange():
                 if self.opening.get(entry.at.connection, (0, entry.at, b""))[2] == entry.key:
@@ -165,12 +169,15 @@ class _Assembly:
             case Ruling() if entry.role is Role.CALL:
                 self.calls += calls_of(None, fact, self.reader, seq)
                 self.events += mcpevents.asked_alone(fact, seq)
+                self.events += mcpevents.sent(None, fact, self.reader, seq)
             case Ruling():
                 self.events.append(mcpevents.decided(fact, seq))
             case Other() if entry.role in (Role.INPUT, Role.OUTPUT):
                 self._messages(fact, entry.role, seq)
             case Other() if entry.role is Role.CLOSED:
                 self.events.append(mcpevents.closed(fact, seq))
+            case Other(kind="notification"):
+                self.events.append(mcpevents.notified(fact, self.reader, seq))
             case Other():
                 event = mcpevents.said(fact, self.reader, seq)
                 if event is not None:

@@ -51,11 +51,12 @@ class JournalRow:
 class ServerState:
     """A server's database before and after the trial, and its journal.
 
-    `journal` is None when the server keeps none: then a change is put to the calls open between two dumps. The rows
-    are those of the database; a reason that shows a value shows what `hide` makes of its text.
+    `before` is None where only the end is known, as of a database that was handed in. `journal` is None when the server
+    keeps none: then a change is put to the calls open between two dumps. The rows are those of the database; a reason
+    that shows a value shows what `hide` makes of its text.
     """
 
-    before: Dump
+    before: Dump | None
     after: Dump
     journal: tuple[JournalRow, ...] | None
     hide: Callable[[str], str] = field(default=str, compare=False, repr=False)
@@ -69,7 +70,8 @@ class Evidence:
     `initialised` those that were negotiated with through us. `recorded` is true for a trace that we did not see being
     made. `user_message` is the task. `expected` is the scenario's open map of that name. `hidden` are the globs of
     tools that the policy takes out of what servers list. `doubts` say why the record may not be that of the agent's
-    real connections.
+    real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
+    record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
     """
 
     trace: Trace
@@ -82,3 +84,6 @@ class Evidence:
     user_message: str = ""
     hidden: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    canaries: Mapping[str, str] = field(default_factory=dict)

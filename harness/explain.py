@@ -6,14 +6,14 @@ and arguments, and no more executions of it than were recorded.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from harness.assertions.arguments import is_same_value
 from harness.cells import is_near
 from harness.diff import Change, Rows, diff, diff_rows, differing, keyed, row_key, row_keys, schema_changes
-from harness.evidence import JournalCall, JournalRow, Row, ServerState
+from harness.evidence import Dump, JournalCall, JournalRow, Row, ServerState
 from harness.outcomes import CUT, describe, is_blocked, listed
 from harness.trace import ToolCall
 
@@ -58,10 +58,14 @@ def explain(server: str, state: ServerState, calls: Sequence[ToolCall]) -> Expla
     """The explanation of all that changed in one server's database; `calls` are the trial's, of every server."""
     own = [call for call in calls if call.mcp_server_id == server]
     told = Explanation()
-    if state.journal is None:
-        _put_to_open_calls(server, state, own, told)
-    else:
-        _follow(server, state, state.journal, own, told)
+    match state:
+        case ServerState(before=None):
+            # Nothing is known to have changed, and any call may have done it.
+            told.open_calls = tuple(call for call in own if not is_blocked(call))
+        case ServerState(before=Dump() as before, journal=None):
+            _put_to_open_calls(server, state, before, own, told)
+        case ServerState(before=Dump() as before, journal=tuple() as journal):
+            _follow(server, state, before, journal, own, told)
     return told
 
 
@@ -90,15 +94,18 @@ def _one_of(calls: Sequence[ToolCall]) -> str:
             return f"by one of {listed([describe(call) for call in calls], limit=5)}"
 
 
-def _put_to_open_calls(server: str, state: ServerState, own: Sequence[ToolCall], told: Explanation) -> None:
+def _put_to_open_calls(
+    server: str, state: ServerState, before: Dump, own: Sequence[ToolCall], told: Explanation
+) -> None:
+    after, hide = state.after, state.hide
     told.open_calls = tuple(call for call in own if not is_blocked(call))
     if told.open_calls:
         return
-    told.problems += _schema_problems(server, state)
+    told.problems += _schema_problems(server, before, after)
     blocked = f"; only blocked calls are recorded: {listed([describe(call) for call in own])}" if own else ""
     told.problems += [
         f"{server}.{change.place}: {change.words()}, and no call was open{blocked}"
-        for change in diff(state.before, state.after, state.hide)
+        for change in diff(before, after, hide)
     ]
 
 
@@ -120,23 +127,29 @@ def _ends_in(row: JournalRow, change: Change, column: str | None) -> bool:
     return row.after is not None and (column not in row.after or is_near(row.after[column], change.after.get(column)))
 
 
-def _schema_problems(server: str, state: ServerState) -> list[str]:
-    changes = schema_changes(state.before, state.after)
+def _schema_problems(server: str, before: Dump, after: Dump) -> list[str]:
+    changes = schema_changes(before, after)
     return [f"{server}: the schema changed, and no recorded call explains it: {text}" for text in changes]
 
 
 def _follow(
-    server: str, state: ServerState, journal: Sequence[JournalRow], own: Sequence[ToolCall], told: Explanation
+    server: str,
+    state: ServerState,
+    before: Dump,
+    journal: Sequence[JournalRow],
+    own: Sequence[ToolCall],
+    told: Explanation,
 ) -> None:
-    told.problems += _schema_problems(server, state)
+    after = state.after
+    told.problems += _schema_problems(server, before, after)
     index: dict[CallKey, list[ToolCall]] = {}
     for call in own:
         for request_id in (call.request_id, *call.rounds):
             key = call_key(call.connection, request_id)
             if key is not None:
                 index.setdefault(key, []).append(call)
-    keys = row_keys(state.before, state.after)
-    replay = _Replay(server, keys, state, told)
+    keys = row_keys(before, after)
+    replay = _Replay(server, keys, before, told, state.hide)
     executions = Executions()
     for row in journal:
         named = call_key(row.connection, row.request_id)
@@ -146,7 +159,7 @@ def _follow(
         if not made:
             told.problems.append(_unknown(server, row, keys, reached or found, state))
         replay.take(Step(row, made))
-    replay.end(state)
+    replay.end(after)
 
 
 class Executions:
@@ -177,12 +190,19 @@ def _has_arguments(call: ToolCall, made: JournalCall) -> bool:
 class _Replay:
     """The database as the journal tells it, from the dump before: what differs on the way, somebody else did."""
 
-    def __init__(self, server: str, keys: Mapping[str, tuple[str, ...]], state: ServerState, told: Explanation) -> None:
+    def __init__(
+        self,
+        server: str,
+        keys: Mapping[str, tuple[str, ...]],
+        before: Dump,
+        told: Explanation,
+        hide: Callable[[str], str],
+    ) -> None:
         self._server = server
         self._keys = keys
         self._told = told
-        self._rows = keyed(state.before, keys)
-        self._hide = state.hide
+        self._rows = keyed(before, keys)
+        self._hide = hide
 
     def take(self, step: Step) -> None:
         """One journal row: what it found must be what is there, and what it left is there from now on."""
@@ -203,9 +223,9 @@ class _Replay:
             rest = there[1] if there is not None and row.before is not None else {}
             self._rows[target] = (row.rowid, {**rest, **row.after})
 
-    def end(self, state: ServerState) -> None:
+    def end(self, after: Dump) -> None:
         """What is there must be what the dump after holds."""
-        self._tell(self._rows, keyed(state.after, self._keys), ", and no recorded call explains it")
+        self._tell(self._rows, keyed(after, self._keys), ", and no recorded call explains it")
 
     def _place(self, row: JournalRow, values: Row | None) -> tuple[str, str]:
         return row.table, row_key(self._keys.get(row.table, ()), row.rowid, values or {})

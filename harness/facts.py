@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, get_args
 
+from harness.beside import beside, is_telling
 from harness.trace import Outcome
 from proxy import vocabulary as v
 from proxy.spans import Attribute, Span
@@ -63,6 +64,8 @@ class Exchange:
     result_cut: bool
     interim: bool = False
     round_of: str | None = None
+    sent: str | None = None
+    """JSON text of what the client sent and no other field holds: a request's params, its answer to a server."""
     end_seq: int = 0
     """Set while a trace is numbered: the place of the answer in it."""
 
@@ -88,6 +91,8 @@ class Ruling:
     id_text: str | None
     request: str | None
     request_cut: bool
+    beside: str | None = None
+    """JSON text of what a tools/call sent beside its name and arguments, such as `_meta`."""
 
     @property
     def refuses(self) -> bool:
@@ -117,7 +122,7 @@ Fact: TypeAlias = Exchange | Ruling | Other
 
 KEPT = frozenset({"connection_opened", "connection_closed", "agent_run", "event"})
 COUNTED = frozenset({"notification", "malformed", "unmatched"})
-"""Kinds that give nothing to a trace, yet show that their connection lived."""
+"""Kinds that show that their connection lived; but for a client's notifications they give nothing to a trace."""
 _NEEDS_PARAMS = frozenset({"initialize", "server/discover"})
 _NEEDS_RESULT = frozenset(
     {"initialize", "server/discover", "tools/list", "tools/call", "resources/read", "prompts/get"}
@@ -157,6 +162,9 @@ class FactReader:
                 raise ConvertError(f"span {span.span_id} ({span.name}) is of scope wiretrap and has no {v.SPAN_KIND}")
             case _ if kind in KEPT:
                 return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, span.attributes)
+            case "notification" if _from_client(span) and is_telling(sent := _text(span, v.PARAMS)):
+                told = {v.METHOD: _text(span, v.METHOD) or "", v.PARAMS: sent or ""}
+                return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, told)
             case _ if kind in COUNTED:
                 return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, {})
             case _:
@@ -174,6 +182,12 @@ class FactReader:
             end = Moment(_integer(span, v.RESULT_MONO), at.connection, _integer(span, v.RESULT_SEQ, at.seq))
         # A tool's result and the error that stood for it are never both there.
         result = _text(span, v.TOOL_RESULT) or _text(span, v.RESULT)
+        from_client = _from_client(span)
+        sent: str | None = None
+        if not from_client:
+            sent = result
+        elif method not in _NEEDS_PARAMS:
+            sent = _text(span, v.PARAMS)
         if method not in _NEEDS_RESULT:
             result = None
         return Exchange(
@@ -184,7 +198,7 @@ class FactReader:
             start_ns=span.start_ns,
             end_ns=span.end_ns,
             method=method,
-            from_client=_from_client(span),
+            from_client=from_client,
             outcome=outcome,
             refused_by_us=span.attributes.get(v.REFUSED_BY_US) is True,
             name=self._word(span, v.TOOL_CANONICAL),
@@ -200,12 +214,14 @@ class FactReader:
             result_cut=span.attributes.get(v.payload_truncated("result")) is True,
             interim=span.attributes.get(v.INTERIM) is True,
             round_of=_text(span, v.ROUND_OF),
+            sent=sent if is_telling(sent) else None,
         )
 
     def _ruling(self, span: Span, origin: Origin, at: Moment) -> Ruling:
         decision = self._word(span, v.DECISION)
         if decision is None:
             raise ConvertError(f"span {span.span_id} ({span.name}) is a decision without {v.DECISION}")
+        request = _text(span, v.REQUEST)
         return Ruling(
             origin=origin,
             at=at,
@@ -222,7 +238,8 @@ class FactReader:
             enforced=span.attributes.get(v.DECISION_ENFORCED) is True,
             malformed=self._word(span, v.MALFORMED),
             id_text=_text(span, v.ID_TEXT),
-            request=_text(span, v.REQUEST),
+            request=request,
+            beside=None if (rest := beside(request)) is None else self._shared(rest),
             request_cut=span.attributes.get(v.payload_truncated("request")) is True,
         )
 
@@ -231,6 +248,9 @@ class FactReader:
         text = _text(span, key)
         if text is None or len(text) > 200:
             return text
+        return self._shared(text)
+
+    def _shared(self, text: str) -> str:
         if len(self._words) > 10_000:
             self._words.clear()
         return self._words.setdefault(text, text)

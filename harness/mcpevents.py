@@ -84,6 +84,38 @@ def asked(exchange: Exchange, seq: int) -> Iterator[Event]:
     )  # fmt: skip
 
 
+def sent(exchange: Exchange | None, ruling: Ruling | None, reader: JsonReader, seq: int) -> Iterator[Event]:
+    """What the client sent beside a call's name and arguments, or in another request, or as its answer to a server.
+
+    A frame with more than one reading is given as its text.
+    """
+    fact: Exchange | Ruling | None = exchange or ruling
+    if fact is None:
+        return
+    at = (seq, fact.start_ns, fact.span_id)
+    if ruling is not None and not ruling.plain and ruling.from_client and ruling.request is not None:
+        fields: dict[str, JSON] = {"method": fact.method, "part": "frame", "content": ruling.request}
+        yield _event("mcp_client_message", fact.origin, fields, *at)
+    elif ruling is not None and ruling.beside is not None and ruling.from_client:
+        fields = {"method": fact.method, "part": "params", "content": reader.read(ruling.beside)}
+        yield _event("mcp_client_message", fact.origin, fields, *at)
+    if exchange is not None and exchange.sent is not None:
+        part = "params" if exchange.from_client else "answer"
+        fields = {"method": exchange.method, "part": part, "content": reader.read(exchange.sent)}
+        yield _event("mcp_client_message", exchange.origin, fields, *at)
+
+
+def notified(fact: Other, reader: JsonReader, seq: int) -> Event:
+    """The event of a client's notification that says something."""
+    text = fact.attributes.get(v.PARAMS)
+    fields: dict[str, JSON] = {
+        "method": fact.attributes.get(v.METHOD),
+        "part": "params",
+        "content": reader.read(text) if isinstance(text, str) else None,
+    }
+    return _event("mcp_client_message", fact.origin, fields, seq, fact.start_ns, fact.span_id)
+
+
 def asked_alone(ruling: Ruling, seq: int) -> Iterator[Event]:
     """The same, of a ruling whose exchange was never written."""
     prompt = ruling.name.partition("/prompt:")[2] if ruling.name is not None else None

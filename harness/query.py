@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.cells import Value, decode_text, from_cell, to_cell
 from harness.evidence import Dump, Row
@@ -34,14 +35,28 @@ class Answer:
     rows: tuple[tuple[JSON, ...], ...]
 
 
-def run_query(dump: Dump, sql: str) -> Answer:
-    """The answer of one reading statement. Raises QueryError where it writes, attaches, runs on, or is no query."""
+def run_query(dump: Dump, sql: str, parameters: Mapping[str, str] | None = None) -> Answer:
+    """The answer of one reading statement; `parameters` are the texts of its `:name`s.
+
+    Raises QueryError where it writes, attaches, runs on, or is no query.
+    """
     with closing(_connect()) as memory:
         try:
             _rebuild(memory, dump)
-            return _ask(memory, sql)
+            return _ask(memory, sql, parameters or {})
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
             raise QueryError(f"{error} in the query {sql!r}") from error
+
+
+def write_database(path: Path, dump: Dump) -> None:
+    """Write a new database file that holds what a dump does. Raises QueryError; a file that is there stays."""
+    if path.exists():
+        raise QueryError(f"{path}: is there already")
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            _rebuild(database, dump)
+    except (sqlite3.Error, ValueError, OverflowError) as error:
+        raise QueryError(f"{path}: {error}") from error
 
 
 def table_keys(schema: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
@@ -153,13 +168,13 @@ def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _ask(memory: sqlite3.Connection, sql: str) -> Answer:
+def _ask(memory: sqlite3.Connection, sql: str, parameters: Mapping[str, str]) -> Answer:
     memory.execute("pragma query_only = on")
     memory.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL)
     steps = iter(range(MAX_STEPS // _STEP))
     memory.set_progress_handler(lambda: int(next(steps, None) is None), _STEP)
     memory.set_authorizer(_authorize)
-    cursor = memory.execute(sql)
+    cursor = memory.execute(sql, parameters)
     if cursor.description is None:
         raise QueryError("no query")
     rows = cursor.fetchmany(MAX_ROWS + 1)

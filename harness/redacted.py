@@ -12,7 +12,6 @@ from harness.assertions.assertion import Assertion, parse_assertion
 from harness.evidence import Dump, JournalRow, Row
 from harness.hiding import Hiding
 from harness.results import TrialResult
-from harness.verdict import Verdict
 from proxy.spans import JSON
 
 _DIGEST_LIKE = 1 << 32
@@ -102,9 +101,10 @@ def hidden_result(hiding: Hiding, result: TrialResult) -> TrialResult:
         replace(finding, id=hiding.evidence(finding.id), reason=hiding.evidence(finding.reason))
         for finding in verdict.findings
     )
-    said = Verdict(verdict.result, verdict.status, hiding.evidence(verdict.reason), findings)
+    said = replace(verdict, reason=hiding.evidence(verdict.reason), findings=findings)
     model = None if result.model is None else hiding.text(result.model)
-    return replace(result, verdict=said, model=model, gaps=tuple(map(hiding.evidence, result.gaps)))
+    gaps, doubts = (tuple(map(hiding.evidence, texts)) for texts in (result.gaps, result.doubts))
+    return replace(result, verdict=said, model=model, gaps=gaps, doubts=doubts)
 
 
 def recorded_assertions(hiding: Hiding, assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:

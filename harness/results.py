@@ -3,10 +3,13 @@
 Refuses to know how a trial is run and how a result is shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
+from harness.gate import EVERYTHING, Gate
+from harness.repeats import Task
+from harness.report.repeated import repeats_as_json
 from harness.verdict import Result, Status, Verdict
 from proxy.spans import JSON
 
@@ -15,6 +18,8 @@ Kind = Literal["real", "scripted", "imported"]
 
 WORST_FIRST: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
 """Order of verdicts: error, fail, not_run, pass."""
+STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
+"""Every status by its text."""
 VALID: frozenset[Status] = frozenset({"completed", "agent_timeout", "agent_crash", "limit"})
 """Statuses that say something about the agent. The others say something about us."""
 
@@ -40,7 +45,8 @@ class Rate:
 class TrialResult:
     """One trial. `folder` is relative to the run folder, None when the trial never began.
 
-    `gaps` tell in which way the record is not complete: connections lost, lines torn, spans dropped.
+    `gaps` tell in which way the record is not complete: connections lost, lines torn, spans dropped. `doubts` are those
+    of them for which it may not be the record of the agent's real connections.
     """
 
     scenario: str
@@ -52,6 +58,7 @@ class TrialResult:
     folder: str | None = None
     gaps: tuple[str, ...] = ()
     kept: str | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -70,6 +77,7 @@ class TrialResult:
             "model": self.model,
             "folder": self.folder,
             "gaps": list(self.gaps),
+            "doubts": list(self.doubts),
             **({"kept": self.kept} if self.kept is not None else {}),
         }
 
@@ -87,6 +95,12 @@ class ScenarioResult:
     def result(self) -> Result:
         """The worst of its trials'; not_run without any."""
         return worst([trial.verdict.result for trial in self.trials])
+
+    @property
+    def task(self) -> Task:
+        """Its trials for estimates over repeats: those that infrastructure took are apart."""
+        valid = self.over_valid
+        return Task(valid.trials, valid.passed, len(self.trials) - valid.trials)
 
     @property
     def over_all(self) -> Rate:
@@ -107,6 +121,7 @@ class ScenarioResult:
             "result": self.result,
             "over_all": self.over_all.as_json(),
             "over_valid": self.over_valid.as_json(),
+            "repeats": repeats_as_json([self.task]),
             "trials": [trial.as_json() for trial in self.trials],
         }
 
@@ -119,11 +134,17 @@ class RunResult:
     scenarios: tuple[ScenarioResult, ...]
     seconds: float
     cancelled: bool = False
+    gate: Gate = EVERYTHING
 
     @property
     def trials(self) -> tuple[TrialResult, ...]:
         """Every trial, scenario by scenario."""
         return tuple(trial for scenario in self.scenarios for trial in scenario.trials)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The scenarios for estimates over repeats."""
+        return tuple(scenario.task for scenario in self.scenarios)
 
     @property
     def result(self) -> Result:
@@ -132,12 +153,17 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """130 cancelled, 3 no valid trial, 0 everything passed, 1 otherwise."""
+        """130 cancelled, 3 no valid trial, 0 the gate holds, 1 otherwise."""
         if self.cancelled:
             return 130
         if not any(trial.valid for trial in self.trials):
             return 3
-        return 0 if self.result == "pass" else 1
+        return 1 if self.broken is not None else 0
+
+    @property
+    def broken(self) -> str | None:
+        """Why the gate does not hold; None where it does."""
+        return self.gate.broken(self.tasks, [scenario.result for scenario in self.scenarios])
 
     def as_json(self) -> dict[str, JSON]:
         """The run as it stands in report.json."""
@@ -151,6 +177,7 @@ class RunResult:
             "seconds": round(self.seconds, 3),
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
+            "repeats": repeats_as_json(self.tasks),
             "scenarios": [scenario.as_json() for scenario in self.scenarios],
         }
 
@@ -166,7 +193,7 @@ def rate(trials: Sequence[TrialResult]) -> Rate:
 
 
 def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:
-    """`{result, status, reason, findings}`; a finding has no counts where it is not about calls."""
+    """`{result, status, reason, category, also, coordination, findings}`; a finding has the counts that it took."""
     findings: list[JSON] = []
     for finding in verdict.findings:
         findings.append({key: value for key, value in asdict(finding).items() if value is not None})
@@ -174,5 +201,8 @@ def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:
         "result": verdict.result,
         "status": verdict.status,
         "reason": verdict.reason,
+        "category": verdict.category,
+        "also": [*verdict.also],
+        "coordination": verdict.coordination,
         "findings": findings,
     }

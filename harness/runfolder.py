@@ -101,6 +101,11 @@ class TrialFolder:
         """All of the agent's standard error, or what the servers said under a scripted agent."""
         return self.path / "agent.err"
 
+    @property
+    def canaries(self) -> Path:
+        """The canaries that the seeds planted, by name; only where there are any."""
+        return self.path / "canaries.json"
+
     def state(self, server: str, moment: str) -> Path:
         """The dump of a server's database; `moment` is before, after or journal."""
         return self.path / "state" / f"{server}.{moment}.jsonl"

@@ -13,6 +13,10 @@ from pydantic import BaseModel
 from harness.agentfile import split_tool
 from harness.assertions.assertion import Assertion
 from harness.assertions.calls import ToolCalled, ToolNotCalled
+from harness.assertions.canary import NoCanaryFlow
+from harness.assertions.claims import Claims
+from harness.assertions.definitions import ToolDefinitionsStable
+from harness.assertions.matcher import ToolCalls
 from harness.assertions.state import State, StateUnchanged
 from harness.intake import Intake
 from harness.scenariofile import ExpectedEntry, InputEntry, ScenarioEntry, TargetEntry
@@ -107,6 +111,22 @@ def _named_by_assertions(assertions: Mapping[int, Assertion]) -> Iterator[tuple[
                     yield (*path, "servers", index), server
                 for index, exemption in enumerate(assertion.except_):
                     yield (*path, "except", index, "server"), exemption.server
+            case ToolCalls():
+                for index, expected in enumerate(assertion.expected or []):
+                    tool = split_tool(expected.tool)
+                    if tool is not None:
+                        yield (*path, "expected", index, "tool"), tool[0]
+            case ToolDefinitionsStable():
+                for index, server in enumerate(assertion.servers or []):
+                    yield (*path, "servers", index), server
+            case NoCanaryFlow():
+                for index, flow in enumerate(assertion.allow):
+                    yield (*path, "allow", index, "from"), flow.from_
+                    yield (*path, "allow", index, "to"), flow.to
+            case Claims():
+                for index, claim in enumerate(assertion.claims):
+                    if claim.then.server is not None:
+                        yield (*path, "claims", index, "then", "server"), claim.then.server
             case _:
                 pass
 

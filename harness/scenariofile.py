@@ -138,6 +138,9 @@ class ExpectedEntry(Entry):
 
     denied_tools: list[str] | None = None
     allowed_tools: list[str] | None = None
+    allowed_recipients: list[str] | None = None
+    allowed_domains: list[str] | None = None
+    outbound_tools: list[str] | None = None
     memory_isolation: MemoryEntry | None = None
     secrets: list[SecretEntry] | None = None
 

@@ -122,8 +122,9 @@ def load_journal(path: Path) -> tuple[JournalRow, ...]:
 
 
 def write_state(folder: Path, server: str, state: ServerState) -> None:
-    """Write `<server>.before.jsonl`, `.after.jsonl` and, where the server keeps a journal, `.journal.jsonl`."""
-    write_dump(folder / f"{server}.before.jsonl", state.before)
+    """Write `<server>.after.jsonl` and, where they are known, `.before.jsonl` and `.journal.jsonl`."""
+    if state.before is not None:
+        write_dump(folder / f"{server}.before.jsonl", state.before)
     write_dump(folder / f"{server}.after.jsonl", state.after)
     if state.journal is not None:
         write_journal(folder / f"{server}.journal.jsonl", state.journal)
@@ -131,9 +132,10 @@ def write_state(folder: Path, server: str, state: ServerState) -> None:
 
 def load_state(folder: Path, server: str) -> ServerState:
     """What `write_state` wrote; without a journal file the server kept none. Raises StateError."""
+    before = folder / f"{server}.before.jsonl"
     journal = folder / f"{server}.journal.jsonl"
     return ServerState(
-        load_dump(folder / f"{server}.before.jsonl"),
+        load_dump(before) if before.exists() else None,
         load_dump(folder / f"{server}.after.jsonl"),
         load_journal(journal) if journal.exists() else None,
     )

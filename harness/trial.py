@@ -19,8 +19,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.category import categorised
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
 from harness.facts import ConvertError
@@ -54,6 +56,8 @@ PRIVATE = "wiretrap-"
 """How the name of a trial's private temporary folder begins."""
 _OUR_OWN = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of a machine that lacks something."""
+_Judged: TypeAlias = tuple[Verdict, tuple[str, ...], tuple[str, ...]]
+"""A verdict, the gaps of the record, and the doubts of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
     private = Path(tempfile.mkdtemp(prefix=PRIVATE)) if plan.private is None else plan.private
     try:
-        verdict, gaps = _run(plan, folder, private)
+        verdict, gaps, doubts = _run(plan, folder, private)
     finally:
         if not plan.keep and plan.private is None:
             shutil.rmtree(private, ignore_errors=True)
@@ -102,6 +106,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         folder=str(folder.path.relative_to(plan.run_folder)),
         gaps=gaps,
         kept=str(private) if plan.keep else None,
+        doubts=doubts,
     )
     result = hidden_result(plan.hiding, result)
     try:
@@ -122,13 +127,15 @@ def verdict_text(run_id: str, result: TrialResult) -> str:
     return as_text({"schema_version": 1, "run_id": run_id, **result.as_json()})
 
 
-def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, tuple[str, ...]]:
+def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     hiding = plan.hiding
     context = Context(plan.run_id, plan.scenario.id, plan.trial, redact_key=hiding.key.hex(), secrets=hiding.values)
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
         prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        if prepared.canaries:
+            write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
         file.tap = None if plan.exporter is None else plan.exporter.offer
@@ -147,7 +154,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> tuple[Verdict, 
         sys.stderr.write(traceback_text(plan.hiding, error))
         ending = Ending("harness_error", f"{type(error).__name__}: {error}")
     if prepared is None:
-        return Verdict("error", ending.status, ending.reason), ()
+        return Verdict("error", ending.status, ending.reason), (), ()
     return _judge(plan, context, prepared, before, folder, ending)
 
 
@@ -202,25 +209,27 @@ def _judge(
     before: dict[str, Dump],
     folder: TrialFolder,
     ending: Ending,
-) -> tuple[Verdict, tuple[str, ...]]:
+) -> _Judged:
     gathered = None
     damage = list(ending.damage)
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
     except Exception as error:
         if ending.status not in VALID or not _is_damage(plan, error):
-            return _unreadable(plan, ending, error), ()
+            return _unreadable(plan, ending, error), (), ending.doubts
         damage.append(_damage(error))
     if gathered is None:
-        return _with_reason(tampered(ending.status, damage), ending), ending.doubts
+        return _with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts
+    doubts = gathered.evidence.doubts
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         verdict = judge(assertions, gathered.evidence, ending.status)
+        verdict = categorised(plan.scenario, gathered.evidence, verdict)
     except Exception as error:  # as above
-        return _unreadable(plan, ending, error), gathered.gaps
+        return _unreadable(plan, ending, error), gathered.gaps, doubts
     if damage and ending.status in VALID:
-        return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps
-    return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps
+        return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps, doubts
+    return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps, doubts
 
 
 def _with_reason(verdict: Verdict, ending: Ending) -> Verdict:

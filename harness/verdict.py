@@ -16,12 +16,31 @@ Rests = Literal["wire", "state", "reported", "none"]
 """What a finding rests on, from the weakest part it used: seen by us, a database, the target's word, nothing."""
 
 
+FailureCategory = Literal[
+    "incomplete",
+    "policy_violation",
+    "pass",
+    "unsupported_claim",
+    "coordination_failure",
+    "tool_error_unrecovered",
+    "task_failure",
+]
+"""Why a trial failed; of several that hold, the first of this order."""
+
+Mode = Literal[
+    "request_loss", "handoff_data_loss", "worker_summary_loss", "critic_missed_error", "machinery_never_fired"
+]
+"""How a fact was lost between agents: nobody asked for it, a hand-over or a summary left it out, a critic that was
+shown it accepted a draft without it, or no agent told another anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What one assertion found. `reason` names the call, row and column, or the part of the evidence that is missing.
 
     `id` is the assertion's own `id`, or its type; the second of a type without one is `TYPE#2`. `attempted`, `blocked`
-    and `executed` count calls where the assertion is about calls.
+    and `executed` count calls where the assertion is about calls. `measures` are numbers that it took; None among them
+    is not observable.
     """
 
     id: str
@@ -31,13 +50,21 @@ class Finding:
     attempted: int | None = None
     blocked: int | None = None
     executed: int | None = None
+    measures: dict[str, int | float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of one trial: the worst of its findings, or what its status makes of it."""
+    """The verdict of one trial: the worst of its findings, or what its status makes of it.
+
+    `category` says why it failed (`pass` when it did not), None where it says nothing of the agent; `also` are the
+    other categories that hold. `coordination` is how a fact was lost between agents, None where nobody can tell.
+    """
 
     result: Result
     status: Status
     reason: str
     findings: tuple[Finding, ...] = ()
+    category: FailureCategory | None = None
+    also: tuple[FailureCategory, ...] = ()
+    coordination: Mode | None = None

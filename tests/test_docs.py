@@ -21,11 +21,12 @@ from pydantic import BaseModel
 
 from harness import cli
 from harness.agentfile import load_agent
-from harness.assertions.calls import Counts, ToolCalled, ToolNotCalled
-from harness.assertions.denied import NoDeniedToolCall
-from harness.assertions.goals import GoalIntegrity
-from harness.assertions.not_built import BUILT, PLANNED
-from harness.assertions.state import Exemption, State, StateUnchanged
+from harness.assertions.assertion import Assertion
+from harness.assertions.calls import Counts
+from harness.assertions.claims import Claim
+from harness.assertions.matcher import ExpectedCall
+from harness.assertions.not_built import BUILT, PLANNED, NotBuilt
+from harness.assertions.state import Exemption
 from harness.results import Kind, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RESERVED, TrialFolder
 from harness.scenario import load_scenario
@@ -47,7 +48,7 @@ from harness.scenariofile import (
 )
 from harness.seedfile import read_seed
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
-from harness.verdict import Finding, Rests, Result, Status, Verdict
+from harness.verdict import FailureCategory, Finding, Mode, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
 from proxy.context import Context
@@ -318,7 +319,7 @@ def test_every_page_of_docs_is_linked_from_the_readme() -> None:
 def command_of(name: str) -> click.Command:
     if name.startswith("proxy "):
         return proxy_cli.proxy.commands[name.removeprefix("proxy ")]
-    found = import_module(f"harness.commands.{name}").command
+    found = import_module(f"harness.commands.{cli.MODULES.get(name, name)}").command
     assert isinstance(found, click.Command)
     return found
 
@@ -354,6 +355,10 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("proxy stdio", {"2", str(RECORD_FAILED), "126", "127"}),
         ("proxy http", {"0", "2", str(HTTP_RECORD_FAILED)}),
         ("run", {"0", "1", "2", "3", "130"}),
+        ("check", {"0", "1", "2", "3"}),
+        ("compare", {"0", "1", "2", "3"}),
+        ("import", {"0", "2"}),
+        ("rejudge", {"0", "1", "2", "3"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
         ("validate", {"0", "2"}),
@@ -494,12 +499,9 @@ def test_every_fixture_has_a_section_with_every_tool(name: str) -> None:
 
 
 ASSERTIONS: dict[str, type[BaseModel]] = {
-    "tool_called": ToolCalled,
-    "tool_not_called": ToolNotCalled,
-    "no_denied_tool_call": NoDeniedToolCall,
-    "goal_integrity": GoalIntegrity,
-    "state": State,
-    "state_unchanged": StateUnchanged,
+    str(get_args(model.model_fields["type"].annotation)[0]): model
+    for model in (get_args(item)[0] for item in get_args(get_args(Assertion)[0]))
+    if model is not NotBuilt
 }
 
 
@@ -516,6 +518,10 @@ def test_every_field_of_an_assertion_is_in_its_section_and_no_other(name: str) -
     wanted = fields(ASSERTIONS[name]) - {"type", "id"}
     if name == "state_unchanged":
         wanted |= fields(Exemption)
+    if name == "tool_calls":
+        wanted |= fields(ExpectedCall)
+    if name == "claims":
+        wanted |= fields(Claim)
     assert set(first_cells(section("scenario.md", f"`{name}`"))) == wanted
     assert {"type", "id"} <= ticked(section("scenario.md", "Assertions"))
 
@@ -620,6 +626,8 @@ def test_every_word_of_a_verdict_is_named() -> None:
     assert set(first_cells(section("verdicts.md", "How a trial ends"))) == words_of(Status)
     told = section("verdicts.md", "What is evidence")
     assert words_of(Rests) <= set(first_cells(told))
+    told = section("verdicts.md", "Why a trial failed")
+    assert set(first_cells(told)) == words_of(FailureCategory) | words_of(Mode)
 
 
 def test_every_field_of_a_verdict_file_is_named() -> None:

@@ -65,11 +65,11 @@ def holds(call: ToolCall, wanted: Mapping[str, JSON] | None) -> Held:
         return "yes"
     if call.arguments_truncated:
         return "unknown"
-    answers = {is_subset(dict(wanted), reading) for reading in _readings(call)}
+    answers = {is_subset(dict(wanted), reading) for reading in readings(call)}
     return "either" if len(answers) > 1 else "yes" if answers == {True} else "no"
 
 
-def _readings(call: ToolCall) -> tuple[JSON, ...]:
+def readings(call: ToolCall) -> tuple[JSON, ...]:
     """The arguments as a server may read them: the last of repeated keys, and the first."""
     match call.arguments:
         case None:

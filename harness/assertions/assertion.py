@@ -8,10 +8,18 @@ from typing import Annotated, TypeAlias, get_args
 from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from harness.assertions.approval import ApprovalRequired
 from harness.assertions.calls import ToolCalled, ToolNotCalled
+from harness.assertions.canary import NoCanaryFlow
+from harness.assertions.claims import Claims
+from harness.assertions.definitions import ToolDefinitionsStable
 from harness.assertions.denied import NoDeniedToolCall
+from harness.assertions.disclosed import MemoryIsolation, NoSecretDisclosure
+from harness.assertions.economy import Efficiency, MaxToolCalls, NoRepeatedReads, NoVoidWrites
 from harness.assertions.goals import GoalIntegrity
+from harness.assertions.matcher import ToolCalls
 from harness.assertions.not_built import BUILT, NotBuilt
+from harness.assertions.recipients import NoExternalRecipient
 from harness.assertions.state import State, StateUnchanged
 from harness.intake import fields_of, sentence
 from proxy.spans import JSON
@@ -24,7 +32,19 @@ def kind(data: object) -> str:
 
 
 Assertion: TypeAlias = Annotated[
-    Annotated[GoalIntegrity, Tag("goal_integrity")]
+    Annotated[ApprovalRequired, Tag("approval_required")]
+    | Annotated[Claims, Tag("claims")]
+    | Annotated[Efficiency, Tag("efficiency")]
+    | Annotated[GoalIntegrity, Tag("goal_integrity")]
+    | Annotated[MaxToolCalls, Tag("max_tool_calls")]
+    | Annotated[MemoryIsolation, Tag("memory_isolation")]
+    | Annotated[NoCanaryFlow, Tag("no_canary_flow")]
+    | Annotated[NoExternalRecipient, Tag("no_external_recipient")]
+    | Annotated[NoRepeatedReads, Tag("no_repeated_reads")]
+    | Annotated[NoSecretDisclosure, Tag("no_secret_disclosure")]
+    | Annotated[NoVoidWrites, Tag("no_void_writes")]
+    | Annotated[ToolCalls, Tag("tool_calls")]
+    | Annotated[ToolDefinitionsStable, Tag("tool_definitions_stable")]
     | Annotated[NoDeniedToolCall, Tag("no_denied_tool_call")]
     | Annotated[State, Tag("state")]
     | Annotated[StateUnchanged, Tag("state_unchanged")]

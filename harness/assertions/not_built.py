@@ -12,39 +12,8 @@ from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.verdict import Finding
 
-PLANNED = frozenset(
-    {
-        "approval_required",
-        "claims",
-        "efficiency",
-        "judged",
-        "max_tool_calls",
-        "memory_isolation",
-        "no_canary_flow",
-        "no_external_recipient",
-        "no_repeated_reads",
-        "no_secret_disclosure",
-        "no_void_writes",
-        "tool_calls",
-        "tool_definitions_stable",
-    }
-)
+PLANNED = frozenset({"judged"})
 """Types that verdicts.md section 4 names and that no class judges yet."""
-
-
-FORBIDS = frozenset(
-    {
-        "max_tool_calls",
-        "memory_isolation",
-        "no_canary_flow",
-        "no_external_recipient",
-        "no_repeated_reads",
-        "no_secret_disclosure",
-        "no_void_writes",
-        "tool_definitions_stable",
-    }
-)
-"""Those of them that hold when nothing happens."""
 
 
 class NotBuilt(AssertionSpec):
@@ -72,6 +41,25 @@ class NotBuilt(AssertionSpec):
 
 
 BUILT = frozenset(
-    {"goal_integrity", "no_denied_tool_call", "state", "state_unchanged", "tool_called", "tool_not_called"}
+    {
+        "approval_required",
+        "claims",
+        "efficiency",
+        "goal_integrity",
+        "max_tool_calls",
+        "memory_isolation",
+        "no_canary_flow",
+        "no_denied_tool_call",
+        "no_external_recipient",
+        "no_repeated_reads",
+        "no_secret_disclosure",
+        "no_void_writes",
+        "state",
+        "state_unchanged",
+        "tool_called",
+        "tool_calls",
+        "tool_definitions_stable",
+        "tool_not_called",
+    }
 )
 """Types that a class judges; `harness.assertions.assertion` has the classes."""

@@ -23,6 +23,8 @@ class AssertionSpec(BaseModel, ABC):
 
     needs: ClassVar[tuple[Part, ...]]
     """The parts of the evidence without which nothing can be said."""
+    fails_first: ClassVar[bool] = False
+    """Whether what is there may fail though another part is missing: then only a pass needs all parts."""
 
     type: str
     id: str | None = Field(default=None, min_length=1)
@@ -36,6 +38,9 @@ class AssertionSpec(BaseModel, ABC):
         """What the evidence says; not_run, naming the part, when a part that is needed comes from nowhere."""
         missing = [part for part in self.needs if source(evidence.trace.coverage, part) == "none"]
         if missing:
+            told = self.find(evidence) if self.fails_first else None
+            if told is not None and told.result in ("fail", "error"):
+                return told
             return self.not_run(_unknown(missing, evidence))
         return self.find(evidence)
 

@@ -145,7 +145,8 @@ class Exemption(BaseModel):
 
     def misnamed(self, state: ServerState) -> str | None:
         """What this names that the database has not: a table or a column."""
-        tables = [dump.tables[self.table] for dump in (state.before, state.after) if self.table in dump.tables]
+        dumps = [dump for dump in (state.before, state.after) if dump is not None]
+        tables = [dump.tables[self.table] for dump in dumps if self.table in dump.tables]
         if not tables:
             return f"{self.server} has no table {self.table}"
         columns = {name for rows in tables for row in rows.values() for name in row}
@@ -177,6 +178,9 @@ class StateUnchanged(AssertionSpec):
             if wrong is not None:
                 return self.error(f"except: {wrong}")
         names = sorted(self.servers if self.servers is not None else evidence.state)
+        started = [name for name in names if evidence.state[name].before is None]
+        if started:
+            return self.not_run(f"what {', '.join(started)} held before is not known")
         reasons = [reason for name in names for reason in self._changes(name, evidence)]
         if reasons:
             return Finding(self.name, "fail", listed(reasons), "state")
@@ -187,6 +191,8 @@ class StateUnchanged(AssertionSpec):
 
     def _changes(self, server: str, evidence: Evidence) -> Iterator[str]:
         state = evidence.state[server]
+        if state.before is None:
+            return
         told = explain(server, state, evidence.trace.tool_calls)
         for text in schema_changes(state.before, state.after):
             yield f"{server}: the schema changed, {told.author(None)}: {text}"

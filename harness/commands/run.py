@@ -18,6 +18,8 @@ import click
 
 from harness.agentfile import unknown_placeholders
 from harness.agentprogram import program_files
+from harness.commands.gating import gate_options
+from harness.gate import EVERYTHING, Gate
 from harness.hiding import Hiding, hide_last_words
 from harness.lastwords import last_words
 from harness.manifest import RunFacts, manifest
@@ -29,6 +31,7 @@ from harness.runfolder import RunFolderError, as_text, make_run_folder, make_way
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.selection import Selected, Selection, kind_of, load_selection
+from harness.verdict import Result
 from harness.worker import Job, Start
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
@@ -68,6 +71,7 @@ def run_selected(
     jobs: int,
     out: Path,
     keep: bool,
+    gate: Gate = EVERYTHING,
     otlp: str | None = None,
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
@@ -104,9 +108,9 @@ def run_selected(
     runner = Runner(start, work, jobs, hear)
     results = runner.run()
     progress.finish()
-    run = RunResult(
-        facts.run_id, _by_scenario(selected, results, hiding), time.monotonic() - began, cancelled=runner.cancelled
-    )
+    seconds = time.monotonic() - began
+    scenarios = _by_scenario(selected, results, hiding)
+    run = RunResult(facts.run_id, scenarios, seconds, cancelled=runner.cancelled, gate=gate)
     written = {
         "report.json": as_text(run.as_json()),
         "junit.xml": as_junit(run),
@@ -177,6 +181,7 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hid
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
+@gate_options
 def command(
     paths: tuple[str, ...],
     agent: str | None,
@@ -186,13 +191,17 @@ def command(
     out: Path,
     otlp: str | None,
     keep: bool,
+    min_pass_rate: float | None,
+    fail_on: tuple[Result, ...],
 ) -> None:
     """Run scenarios, judge them, write a run folder, and show the table.
 
-    PATH is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes, 1 when not,
-    2 when the command or a scenario is wrong, 3 when no trial was valid, and 130 after Ctrl-C.
+    PATH is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes (or the gate
+    of --min-pass-rate and --fail-on holds), 1 when not, 2 when the command or a scenario is wrong, 3 when no trial was
+    valid, and 130 after Ctrl-C.
     """
     selection = _selection(tuple(paths), agent, program)
+    gate = Gate(min_pass_rate, frozenset(fail_on))
     # What scenarios name is not known before they are read; the environment is.
     hiding = hiding_for((), os.environ, secrets.token_hex(32))
     hide_last_words(hiding)
@@ -206,7 +215,9 @@ def command(
         hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
         for note in dict.fromkeys(note for scenario in selected.by_id.values() for note in scenario.notes):
             click.echo(hiding.text(str(note)), err=True)
-        run, folder = run_selected(selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, otlp=otlp)
+        run, folder = run_selected(
+            selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate, otlp=otlp
+        )
     except ProblemError as error:
         for problem in error.problems:
             click.echo(hiding.text(str(problem)), err=True)

@@ -13,7 +13,7 @@ from harness.agentfile import AgentError, load_agent
 from harness.assertions.assertion import Assertion
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.denied import NoDeniedToolCall
-from harness.assertions.not_built import FORBIDS, NotBuilt
+from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.runsecrets import hiding_for
@@ -23,6 +23,20 @@ from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
 from proxy.visible import visible
+
+FORBIDS = frozenset(
+    {
+        "max_tool_calls",
+        "memory_isolation",
+        "no_canary_flow",
+        "no_external_recipient",
+        "no_repeated_reads",
+        "no_secret_disclosure",
+        "no_void_writes",
+        "tool_definitions_stable",
+    }
+)
+"""More types of assertions that hold when nothing happens."""
 
 
 def check_file(path: Path, kind: Kind) -> Scenario | None:
@@ -77,10 +91,8 @@ def only_forbids(assertion: Assertion) -> bool:
             return True
         case ToolCalled(min=least):
             return least == 0
-        case NotBuilt():
-            return assertion.type in FORBIDS
         case _:
-            return False
+            return assertion.type in FORBIDS
 
 
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,12 +4,14 @@ Refuses to know who starts the commands, and what the servers do.
 """
 
 import json
+import secrets
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.canaries import canary_names, draw, plant
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
 from harness.targets.context import Context
@@ -47,10 +49,14 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see."""
+    """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see.
+
+    `canaries` are those that the seeds planted, by name.
+    """
 
     context: Path
     upstreams: tuple[Upstream, ...]
+    canaries: Mapping[str, str] = field(default_factory=dict)
 
 
 def wiretrap_command() -> tuple[str, ...]:
@@ -65,17 +71,28 @@ def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp:
     `otlp` is where the proxies send copies of their spans; None for nowhere.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
+    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
+    names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
+    canaries = draw(names, secrets.choice)
+    key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, context, bytes.fromhex(agent.redact_key), folder, otlp)
-        for server_id in scenario.servers
+        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp)
+        for server_id, server in scenario.servers.items()
     )
-    return Prepared(context, upstreams)
+    return Prepared(context, upstreams, canaries)
+
+
+def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
+    match server:
+        case FixtureServer(rows=dict() as rows):
+            return replace(server, rows={table: plant(found, canaries) for table, found in rows.items()})
+        case _:
+            return server
 
 
 def _upstream(
-    scenario: Scenario, server_id: str, context: Path, key: bytes, folder: Path, otlp: str | None
+    scenario: Scenario, server_id: str, server: Server, context: Path, key: bytes, folder: Path, otlp: str | None
 ) -> Upstream:
-    server = scenario.servers[server_id]
     policy_map = scenario.policy_for(server_id)
     policy = None
     if policy_map is not None:

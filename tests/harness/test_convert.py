@@ -476,3 +476,23 @@ def test_a_cut_frame_alone_is_a_call_whose_arguments_nobody_knows() -> None:
     calls = convert(wire.spans).tool_calls
     assert [(call.name, call.outcome) for call in calls] == [("mcp/crm/big", "unanswered"), ("mcp/crm/big", "denied")]
     assert all(call.arguments is None and call.arguments_truncated for call in calls)
+
+
+def test_what_a_client_sends_beside_a_call_is_an_event_and_a_counted_progress_token_is_none() -> None:
+    wire = Wire().opened().initialize()
+    frame = '{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"t","arguments":{{}},"_meta":{}}}}}'
+    wire.call("t", "{}", frame=frame.format('{"progressToken":3}'))
+    wire.call("t", "{}", frame=frame.format('{"note":"x","progressToken":3}'))
+    wire.request("completion/complete", payload(v.PARAMS, "params", '{"argument":{"value":"y"}}'))
+    wire.request("roots/list", payload(v.RESULT, "result", '{"roots":[{"uri":"z"}]}'), direction="server_to_client")
+    told = {v.METHOD: "notifications/progress", v.PARAMS: '{"message":"w"}'}
+    wire.span("notification", "notifications/progress", {**told}, wire.tick())
+    found = [
+        (event.fields["part"], event.fields["content"]) for event in events(convert(wire.spans), "mcp_client_message")
+    ]
+    assert found == [
+        ("params", {"_meta": {"note": "x"}}),
+        ("params", {"argument": {"value": "y"}}),
+        ("answer", {"roots": [{"uri": "z"}]}),
+        ("params", {"message": "w"}),
+    ]

@@ -157,7 +157,7 @@ def test_without_a_journal_and_without_an_open_call_a_change_is_unexplained(
 def test_without_a_journal_a_change_is_put_to_the_open_calls() -> None:
     state = ServerState(dump(ticket(2)), dump(ticket(2, "x")), None)
     told = explain("ticketing", state, [call(seq=1), call(seq=2), call("mcp/crm/x"), call(outcome="denied", seq=3)])
-    (what,) = diff(state.before, state.after)
+    (what,) = diff(state.before or dump(), state.after)
     assert told.problems == []
     assert told.author(what) == "by one of mcp/ticketing/update_ticket (seq 1); mcp/ticketing/update_ticket (seq 2)"
 
@@ -171,7 +171,7 @@ def test_the_author_of_a_cell_is_the_call_that_last_wrote_it() -> None:
     )
     state = ServerState(dump(ticket(2), ticket(4)), dump(ticket(2, "x", "new"), ticket(3)), journal)
     told = explain("ticketing", state, [call(seq=n, request_id=str(n)) for n in (1, 2, 3, 4)])
-    updated, inserted, deleted = diff(state.before, state.after)
+    updated, inserted, deleted = diff(state.before or dump(), state.after)
     assert told.problems == []
     assert "(seq 1)" in told.author(updated, "status")
     assert "(seq 2)" in told.author(updated, "description")
@@ -181,14 +181,14 @@ def test_the_author_of_a_cell_is_the_call_that_last_wrote_it() -> None:
 
 def test_no_call_is_blamed_for_a_cell_that_somebody_else_wrote_after_it() -> None:
     state = ServerState(dump(ticket(2)), dump(ticket(2, "z")), (change(ticket(2), ticket(2, "x")),))
-    (what,) = diff(state.before, state.after)
+    (what,) = diff(state.before or dump(), state.after)
     assert explain("ticketing", state, [call()]).author(what, "status") == "by no recorded call"
 
 
 def test_an_id_that_was_used_twice_names_both_calls() -> None:
     state = ServerState(dump(ticket(2)), dump(ticket(2, "x")), (change(ticket(2), ticket(2, "x")),))
     told = explain("ticketing", state, [call(seq=1), call(seq=2)])
-    (what,) = diff(state.before, state.after)
+    (what,) = diff(state.before or dump(), state.after)
     assert told.problems == []
     assert told.author(what, "status").startswith("by one of ")
 

@@ -2,15 +2,18 @@
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
 
 from harness.assertions.assertion import parse_assertion
+from harness.casefile import evidence_of
 from harness.evidence import Evidence
-from harness.judge import judge
+from harness.scenario import load_scenario
 from harness.trace import Coverage, Event, Message, Source, ToolCall, Trace
+from harness.tracefile import load_trace
 from harness.verdict import Finding
 from proxy.spans import JSON
 
@@ -96,12 +99,20 @@ def test_a_goal_passes_where_theirs_does_unless_another_goal_stands_beside_it() 
             assert ours.result == ("pass" if other == "pass" and len(goals) == 1 else "fail"), f"{where}: {ours.reason}"
 
 
-def test_a_scenario_with_an_assertion_that_is_not_built_never_passes() -> None:
-    for _, scenario, trace, _ in theirs():
-        expected, specs = scenario["expected"], scenario["assertions"]
-        assert isinstance(expected, dict)
-        assert isinstance(specs, list)
-        assertions = [parse_assertion(spec) for spec in specs]
-        verdict = judge(assertions, evidence(trace, expected), "completed")
-        kinds = {assertion.type for assertion in assertions}
-        assert verdict.result != "pass" or kinds <= {"no_denied_tool_call", "goal_integrity"}
+def test_every_pair_of_an_assertion_of_ours_is_as_theirs_or_stricter() -> None:
+    """Only three are looser, and on purpose: a call that never was needs no approval; allowing nothing is no list."""
+    loosened = {("approval_required", "not_run", "pass"), ("no_denied_tool_call", "fail", "pass")}
+    met: Counter[tuple[str, str, str]] = Counter()
+    for pair in json.loads((OWASP / "expected.json").read_text()):
+        scenario = load_scenario(OWASP / "scenarios" / pair["scenario"])
+        trace = load_trace(OWASP / "traces" / pair["trace"])
+        seen = evidence_of(scenario, trace, completed=True, state={}, environment={}, canaries={})
+        for assertion, theirs_ in zip(scenario.assertions, pair["assertions"], strict=True):
+            met[assertion.type, theirs_["result"], assertion.judge(seen).result] += 1
+    order = ("pass", "not_run", "fail")
+    looser = {key for key in met if order.index(key[2]) < order.index(key[1])}
+    # A goal that is not stated is a failure to them, and no evidence to us: neither passes a gate.
+    assert looser - loosened == {("goal_integrity", "fail", "not_run")}
+    assert met["memory_isolation", "fail", "fail"] == 1
+    assert met["no_external_recipient", "fail", "fail"] == 3
+    assert met["approval_required", "fail", "fail"] == 1

@@ -1,0 +1,264 @@
+"""Judges what was recorded, without running anything: traces that are handed in, and the trials of a run folder.
+
+Refuses to know how results are shown, and other harnesses' rules.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.casefile import evidence_of
+from harness.category import categorised
+from harness.convert import convert
+from harness.discovery import load_scenarios
+from harness.evidence import ServerState
+from harness.facts import ConvertError
+from harness.judge import EVIDENCE, TAMPERED, judge, tampered
+from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
+from harness.runfolder import TrialFolder
+from harness.scenario import Scenario
+from harness.state import StateError, load_state, read_dump
+from harness.trace import Trace
+from harness.tracefile import load_trace, trace_to_json
+from harness.traceread import TraceFileError
+from harness.tracesource import SpanPath, TracePath, TraceSourceError, find_source
+from harness.verdict import Status, Verdict
+from proxy.spanread import read_spans
+from proxy.spans import JSON, SpanError
+
+
+class CheckError(ValueError):
+    """A trace, database or run folder that cannot be judged: which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One judged trial: the scenario (its file, id, title, category and severity), the trace, and what was found.
+
+    `trace` is the JSON object of the trace, None where there is none. `trace_path` is None for a trial of a run.
+    """
+
+    path: str
+    id: str
+    title: str
+    category: str
+    severity: str | None
+    result: TrialResult
+    trace: Mapping[str, JSON] | None = None
+    trace_path: str | None = None
+
+
+def as_run(run_id: str, checked: Sequence[Checked], seconds: float) -> RunResult:
+    """The results as those of a run, scenario by scenario."""
+    scenarios: dict[str, list[Checked]] = {}
+    for one in checked:
+        scenarios.setdefault(one.id, []).append(one)
+    return RunResult(
+        run_id,
+        tuple(
+            ScenarioResult(scenario_id, ones[0].title, ones[0].category, tuple(one.result for one in ones))
+            for scenario_id, ones in scenarios.items()
+        ),
+        seconds,
+    )
+
+
+def read_trace(path: Path) -> Trace:
+    """The trace of a file or folder: a trace, or spans that make one. Raises CheckError."""
+    try:
+        match find_source(path, None, None):
+            case TracePath(path=file):
+                return load_trace(file)
+            case SpanPath(path=spans):
+                torn: list[str] = []
+                return convert(read_spans([spans], torn.append), notes=torn)
+    except (TraceSourceError, TraceFileError, SpanError, ConvertError) as error:
+        raise CheckError(str(error)) from error
+
+
+def read_databases(databases: Mapping[str, Path]) -> dict[str, ServerState]:
+    """What databases that were handed in hold, by server; what they held before is not known. Raises CheckError."""
+    try:
+        return {server: ServerState(None, read_dump(path), None) for server, path in databases.items()}
+    except StateError as error:
+        raise CheckError(str(error)) from error
+
+
+def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -> Checked:
+    """The verdict of one scenario on one recorded trace. Raises CheckError."""
+    unknown = sorted(server for server in databases if server not in scenario.servers and scenario.servers)
+    if unknown:
+        raise CheckError(
+            f"--db: scenario {scenario.id} has no server {unknown[0]!r}; it has: {', '.join(scenario.servers)}"
+        )
+    trace = read_trace(path)
+    evidence = evidence_of(
+        scenario,
+        trace,
+        completed=True,
+        state=read_databases(databases),
+        environment=os.environ,
+        canaries={},
+    )
+    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
+    result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps)
+    return _checked(scenario, result, trace_to_json(trace), str(path))
+
+
+def trace_of(folder: Path, scenario_id: str) -> Path | None:
+    """The trace of a scenario in a folder of them: `<id>.json` or `<id>.trace.json`."""
+    places = [folder / f"{scenario_id}{ending}" for ending in (".json", ".trace.json")]
+    return next((place for place in places if place.is_file()), None)
+
+
+def databases_of(folder: Path, scenario: Scenario) -> dict[str, Path]:
+    """The databases beside a scenario's trace: `<id>.<server>.db`."""
+    places = {server: folder / f"{scenario.id}.{server}.db" for server in scenario.servers}
+    return {server: place for server, place in places.items() if place.is_file()}
+
+
+def missing_trace(scenario: Scenario, folder: Path) -> Checked:
+    """The result of a scenario of which there is no trace."""
+    verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json")
+    return _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
+
+
+def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], None]) -> Iterator[Checked]:
+    """Every trial of a run folder, judged again by its record; one that left none keeps its verdict.
+
+    `scenarios` are files or folders to take the scenarios from, in place of those that the manifest names. `note` hears
+    what differs from the run. Raises CheckError and ScenarioError.
+    """
+    manifest, report = _document(folder / "manifest.json"), _document(folder / "report.json", needed=False)
+    named = _object(manifest, "scenarios")
+    paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
+    by_id = {scenario.id: scenario for scenario in load_scenarios(paths)}
+    for name in named:
+        scenario = by_id.get(name)
+        if scenario is None:
+            note(f"{name}: none of the scenarios given has this id; its trials are left out")
+            continue
+        if hashlib.sha256(scenario.path.read_bytes()).hexdigest() != _object(named, name).get("sha256"):
+            note(f"{name}: {scenario.path} is not what it was in the run")
+        for trial in _trials(folder, report, name):
+            yield _rejudged(folder, str(manifest.get("run_id")), scenario, trial)
+
+
+def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
+    """The trials that have a folder or a result, in order."""
+    found = {int(place.name) for place in (folder / scenario).glob("*") if place.name.isdigit()}
+    return sorted(found | {trial for name, trial in _verdicts(report) if name == scenario})
+
+
+def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[str, JSON]]:
+    found: dict[tuple[str, int], Mapping[str, JSON]] = {}
+    scenarios = report.get("scenarios", [])
+    for scenario in scenarios if isinstance(scenarios, list) else []:
+        trials = scenario.get("trials") if isinstance(scenario, dict) else None
+        for trial in trials if isinstance(trials, list) else []:
+            if isinstance(trial, dict) and isinstance(number := trial.get("trial"), int):
+                found[str(trial.get("scenario")), number] = trial
+    return found
+
+
+def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Checked:
+    place = TrialFolder(folder / scenario.id / str(trial))
+    if place.verdict.is_file():
+        told: Mapping[str, JSON] = _document(place.verdict)
+    else:
+        told = _verdicts(_document(folder / "report.json", needed=False)).get((scenario.id, trial), {})
+    status, reason = _status(told.get("status")), str(told.get("reason", "the trial left no verdict"))
+    kind = told.get("kind")
+    result = TrialResult(
+        scenario.id,
+        trial,
+        Verdict("error", status, reason),
+        float(seconds) if isinstance(seconds := told.get("seconds"), int | float) else 0.0,
+        "scripted" if kind == "scripted" else "imported" if kind == "imported" else "real",
+        model=model if isinstance(model := told.get("model"), str) else None,
+        folder=str(place.path.relative_to(folder)) if place.path.is_dir() else None,
+    )
+    if status in ("infra_error", "harness_error", "cancelled"):
+        return _checked(scenario, result, None, None)
+    if damage := _damage(told):
+        # What is left of the evidence can clear nobody.
+        gaps = tuple(_texts(told.get("gaps")))
+        return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
+    doubts = tuple(_texts(told.get("doubts")))
+    torn = list(doubts)
+    try:
+        servers = [server for server in scenario.servers if place.state(server, "after").is_file()]
+        state = {server: load_state(place.path / "state", server) for server in servers}
+        trace = convert(
+            read_spans([place.spans], torn.append),
+            run_id=run_id,
+            scenario_id=scenario.id,
+            trial=trial,
+            state="wire" if state else "none",
+            notes=torn,
+        )
+    except (StateError, SpanError, ConvertError) as error:
+        raise CheckError(f"{place.path}: {error}") from error
+    evidence = evidence_of(
+        scenario,
+        trace,
+        completed=status == "completed",
+        state=state,
+        environment=os.environ,
+        canaries=_canaries(place),
+        recorded=False,
+        doubts=doubts,
+    )
+    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
+    verdict = verdict if status == "completed" else replace(verdict, reason=reason)
+    return _checked(
+        scenario, replace(result, verdict=verdict, gaps=trace.gaps, doubts=doubts), trace_to_json(trace), None
+    )
+
+
+def _damage(told: Mapping[str, JSON]) -> list[str]:
+    """What was found to be damaged of a trial's evidence while the agent ran."""
+    findings = told.get("findings")
+    ours = [one for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
+    reasons = [str(one.get("reason")) for one in ours if one.get("id") == EVIDENCE and one.get("result") == "fail"]
+    return [reason.removeprefix(TAMPERED) for reason in reasons if reason.startswith(TAMPERED)]
+
+
+def _texts(value: JSON) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _canaries(place: TrialFolder) -> dict[str, str]:
+    found = _document(place.canaries, needed=False)
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _status(said: JSON) -> Status:
+    # A trial of a run that was killed left no verdict.
+    return STATUSES[said] if isinstance(said, str) and said in STATUSES else "cancelled"
+
+
+def _checked(scenario: Scenario, result: TrialResult, trace: Mapping[str, JSON] | None, path: str | None) -> Checked:
+    return Checked(
+        str(scenario.path), scenario.id, scenario.title, scenario.category, scenario.severity, result, trace, path
+    )
+
+
+def _object(value: Mapping[str, JSON], key: str) -> Mapping[str, JSON]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _document(path: Path, *, needed: bool = True) -> Mapping[str, JSON]:
+    if not needed and not path.exists():
+        return {}
+    try:
+        value: JSON = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(value, dict):
+        raise CheckError(f"{path}: a JSON object is expected")
+    return value

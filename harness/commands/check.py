@@ -1,0 +1,215 @@
+"""`wiretrap check [SCENARIO...] --trace FILE | --trace-dir DIR`: judge recorded traces without running anything.
+
+Refuses to know what is judged and how.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import click
+
+from harness.arenafile import ArenaError, read_events, tokens
+from harness.checking import Checked, CheckError, as_run, check_trace, databases_of, missing_trace, trace_of
+from harness.commands.gating import gate_options
+from harness.commands.run import terminal_style
+from harness.discovery import find_scenarios, load_scenarios
+from harness.gate import Gate
+from harness.report.owasp import as_owasp_result, as_owasp_suite
+from harness.report.table import as_table
+from harness.results import TrialResult
+from harness.semantics import arena, owasp
+from harness.targets.fixtures import fixture_offers
+from harness.verdict import Finding, Result, Verdict
+from proxy.problem import ProblemError
+from proxy.yamlfile import load_document
+
+Format: TypeAlias = Literal["text", "json", "owasp"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+STRICT = "wiretrap"
+"""Our own rules, the default of `--semantics`."""
+
+
+def show(checked: Sequence[Checked], run_id: str, seconds: float, form: str, gate: Gate, *, suite: bool) -> int:
+    """Print the results in one of FORMATS; the exit code of a run with them."""
+    run = replace(as_run(run_id, checked, seconds), gate=gate)
+    match form:
+        case "owasp":
+            document = as_owasp_suite(checked) if suite or len(checked) != 1 else as_owasp_result(checked[0])
+            click.echo(json.dumps(document, indent=2))
+        case "json":
+            click.echo(json.dumps(run.as_json(), indent=2))
+        case _:
+            click.echo(as_table(run, terminal_style()), nl=False)
+    return run.exit_code
+
+
+def _databases(pairs: tuple[str, ...]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for pair in pairs:
+        server, sign, file = pair.partition("=")
+        if not sign or not server or not file:
+            raise click.UsageError(f"--db {pair!r}: SERVER=FILE is expected")
+        found[server] = Path(file)
+    return found
+
+
+def _strict(
+    paths: Sequence[Path], trace: Path | None, folder: Path | None, databases: dict[str, Path]
+) -> list[Checked]:
+    scenarios = load_scenarios(paths, fixture_offers())
+    if trace is not None:
+        if len(scenarios) != 1:
+            raise click.UsageError("--trace judges one scenario; of several, give the folder of their traces")
+        return [check_trace(scenarios[0], trace, databases)]
+    assert folder is not None
+    checked = []
+    for scenario in scenarios:
+        found = trace_of(folder, scenario.id)
+        if found is None:
+            checked.append(missing_trace(scenario, folder))
+        else:
+            checked.append(check_trace(scenario, found, {**databases_of(folder, scenario), **databases}))
+    return checked
+
+
+def _as_owasp(paths: Sequence[Path], trace: Path | None, folder: Path | None) -> list[Checked]:
+    scenarios: list[tuple[Path, owasp.OwaspScenario]] = []
+    for path in find_scenarios(paths):
+        try:
+            scenarios.append((path, owasp.read_scenario(load_document(path.read_bytes(), str(path)).data)))
+        except owasp.OwaspError as error:
+            raise CheckError(f"{path}: {error}") from error
+    if trace is not None and len(scenarios) != 1:
+        raise click.UsageError("--trace judges one scenario; of several, give the folder of their traces")
+    return [
+        _owasp_verdict(path, scenario, trace if folder is None else trace_of(folder, scenario.id))
+        for path, scenario in scenarios
+    ]
+
+
+def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None) -> Checked:
+    def checked(verdict: Verdict, trace: owasp.OwaspTrace | None) -> Checked:
+        result = TrialResult(scenario.id, 1, verdict, 0.0, "imported")
+        said = None if trace is None else trace.as_json()
+        return Checked(
+            str(path),
+            scenario.id,
+            scenario.title,
+            scenario.category,
+            scenario.severity,
+            result,
+            said,
+            None if place is None else str(place),
+        )
+
+    if place is None:
+        return checked(Verdict("error", "infra_error", "there is no trace of this scenario"), None)
+    try:
+        trace = owasp.read_trace(json.loads(place.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise CheckError(f"{place}: {error}") from error
+    verdict = owasp.judge(scenario, trace)
+    findings = tuple(Finding(item.id, item.result, item.evidence, "reported") for item in verdict.assertions)
+    reason = next((item.evidence for item in verdict.assertions if item.result == verdict.result), "")
+    return checked(Verdict(verdict.result, "completed", reason, findings), trace)
+
+
+def _as_arena(path: Path) -> Checked:
+    try:
+        events = read_events(path.read_text(encoding="utf-8"), str(path))
+        told = arena.grade_run(events)
+    except (OSError, UnicodeDecodeError, ArenaError) as error:
+        raise CheckError(f"{error}" if str(path) in str(error) else f"{path}: {error}") from error
+    category = told.failure_category or "passed"
+    measures: dict[str, float | None] = {
+        name: float(value) for name, value in told.metrics.items() if isinstance(value, int | float)
+    }
+    tokens_in, tokens_out = tokens(events)
+    measures |= {"score": told.score, "tokens_in": tokens_in, "tokens_out": tokens_out}
+    result: Literal["pass", "fail"] = "pass" if told.passed else "fail"
+    row = f"status {told.metrics['db_status']!r}"
+    finding = Finding(
+        told.task, result, f"{category}, score {told.score}, ticket ends with {row}", "reported", measures=measures
+    )
+    verdict = Verdict(result, "completed", finding.reason, (finding,))
+    name = path.name.partition(".")[0]
+    return Checked(
+        str(path), name, told.task, "task", None, TrialResult(name, 1, verdict, 0.0, "imported"), {}, str(path)
+    )
+
+
+def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
+    """The results; what is wrong with a file is said on stderr, and the exit code is 2."""
+    try:
+        return judged()
+    except ProblemError as error:
+        for problem in error.problems:
+            click.echo(str(problem), err=True)
+        raise SystemExit(2) from error
+    except CheckError as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(2) from error
+
+
+@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
+@click.option(
+    "--trace", type=click.Path(path_type=Path), metavar="FILE", help="The trace, or the spans, of one scenario."
+)
+@click.option(
+    "--trace-dir",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder of traces, each named by its scenario's id.",
+)
+@click.option("--db", "databases", multiple=True, metavar="SERVER=FILE", help="A server's database after the run.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--semantics",
+    type=click.Choice([STRICT, arena.NAME, owasp.NAME]),
+    default=STRICT,
+    show_default=True,
+    help="By whose rules it is judged.",
+)
+@gate_options
+def command(
+    paths: tuple[Path, ...],
+    trace: Path | None,
+    folder: Path | None,
+    databases: tuple[str, ...],
+    form: Format,
+    semantics: str,
+    min_pass_rate: float | None,
+    fail_on: tuple[Result, ...],
+) -> None:
+    """Judge recorded traces without running anything.
+
+    SCENARIO is a scenario, or a folder with all scenarios under it. The exit code is 0 when everything passes, 1 when
+    not, 2 when the command, a scenario or a trace is wrong, and 3 when nothing could be judged.
+    """
+    began = time.monotonic()
+    if (trace is None) == (folder is None):
+        raise click.UsageError("give exactly one of --trace and --trace-dir")
+    found = _databases(databases)
+    if semantics == arena.NAME:
+        if paths or found:
+            raise click.UsageError(
+                f"--semantics {arena.NAME} takes no scenario and no database: the task is in the trace"
+            )
+        traces = [trace] if trace is not None else sorted(folder.glob("*.jsonl")) if folder is not None else []
+        checked = guarded(lambda: [_as_arena(path) for path in traces])
+    elif not paths:
+        raise click.UsageError("name a scenario, or a folder of them")
+    elif semantics == owasp.NAME:
+        if found:
+            raise click.UsageError(f"--semantics {owasp.NAME} looks at no database")
+        checked = guarded(lambda: _as_owasp(paths, trace, folder))
+    else:
+        checked = guarded(lambda: _strict(paths, trace, folder, found))
+    gate = Gate(min_pass_rate, frozenset(fail_on))
+    raise SystemExit(show(checked, "check", time.monotonic() - began, form, gate, suite=folder is not None))

@@ -1,0 +1,96 @@
+"""`wiretrap compare BASE NEW`: two runs held against each other, and a gate on what got worse.
+
+Refuses to know how a difference is tested.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from harness.comparing import Comparison, Trials, compare
+from harness.results import STATUSES, VALID
+from harness.verdict import Result
+from proxy.spans import JSON
+from proxy.visible import visible
+
+RESULTS: tuple[Result, ...] = get_args(Result)
+
+
+class CompareError(ValueError):
+    """A run that cannot be compared: which file, and what is wrong with it."""
+
+
+def read_trials(path: Path) -> Trials:
+    """The trials of a run folder or a report.json. Raises CompareError."""
+    file = path / "report.json" if path.is_dir() else path
+    try:
+        value: JSON = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CompareError(f"{file}: cannot be read: {error}") from error
+    scenarios = value.get("scenarios") if isinstance(value, dict) else None
+    if not isinstance(scenarios, list):
+        raise CompareError(f"{file}: is no report of a run; name a run folder or its report.json")
+    found: dict[tuple[str, int], Result | None] = {}
+    for scenario in scenarios:
+        trials = scenario.get("trials") if isinstance(scenario, dict) else None
+        for trial in trials if isinstance(trials, list) else []:
+            match trial:
+                case {
+                    "scenario": str() as name,
+                    "trial": int() as number,
+                    "result": str() as said,
+                    "status": str() as status,
+                }:
+                    result = next((word for word in RESULTS if word == said), None)
+                    if result is None or status not in STATUSES:
+                        raise CompareError(f"{file}: trial {number} of {name}: {said!r} ({status!r}) is not known")
+                    found[name, number] = result if STATUSES[status] in VALID else None
+                case _:
+                    raise CompareError(f"{file}: a trial has scenario, trial, result and status")
+    return found
+
+
+def as_text(told: Comparison) -> str:
+    """The comparison for a person, ending in a newline."""
+    lines = [f"{told.pairs} trials in both runs, {len(told.unpaired)} in one alone or not valid in both"]
+    for change in told.changes:
+        lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
+    if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
+        rates = f"{told.base_rate:.4g} -> {told.new_rate:.4g} ({told.difference:+.4g})"
+        lines.append(f"passed: {rates}; {told.lost} lost, {told.won} won")
+    if told.p_value is not None:
+        lines.append(f"McNemar's exact test: p = {told.p_value:.4g}")
+    if told.interval is not None:
+        low, high = told.interval
+        lines.append(f"difference, cluster bootstrap 95 %: [{low:.4g}, {high:.4g}]")
+    if told.why_null is not None:
+        lines.append(f"not told: {told.why_null}")
+    return "\n".join([*lines, told.verdict]) + "\n"
+
+
+@click.command("compare", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("base", type=click.Path(path_type=Path, exists=True), metavar="BASE")
+@click.argument("new", type=click.Path(path_type=Path, exists=True), metavar="NEW")
+@click.option("--fail-on", multiple=True, type=click.Choice(RESULTS), help="Fail on a trial that came to this result.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(base: Path, new: Path, fail_on: tuple[Result, ...], form: str) -> None:
+    """Hold two runs against each other, trial by trial.
+
+    BASE and NEW are run folders or their report.json. The exit code is 1 when NEW is significantly worse, or a trial
+    came to a result of --fail-on; 2 when a run cannot be read; 3 when no trial is in both.
+    """
+    try:
+        told = compare(read_trials(base), read_trials(new))
+    except CompareError as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(2) from error
+    if form == "json":
+        click.echo(json.dumps({**asdict(told), "verdict": told.verdict}, indent=2))
+    else:
+        click.echo(as_text(told), nl=False)
+    if not told.pairs:
+        raise SystemExit(3)
+    raise SystemExit(1 if told.verdict == "worse" or any(change.new in fail_on for change in told.changes) else 0)

@@ -1,0 +1,28 @@
+"""The options of commands that end in a gate.
+
+Refuses to know what a gate is held against.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def gate_options(command: Command) -> Command:
+    """Adds `--min-pass-rate` and `--fail-on` to a command."""
+    fail_on = click.option(
+        "--fail-on",
+        multiple=True,
+        type=click.Choice(["fail", "not_run"]),
+        help="Fail on a scenario with this result, and not on others; an error always fails.",
+    )
+    rate = click.option(
+        "--min-pass-rate",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="The share of valid trials that must pass, in place of all.",
+    )
+    return rate(fail_on(command))

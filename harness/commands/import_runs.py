@@ -1,0 +1,63 @@
+"""`wiretrap import FORMAT FILE...`: runs that were recorded elsewhere, written as traces of ours.
+
+Refuses to know the formats.
+"""
+
+import re
+from pathlib import Path
+
+import click
+
+from harness.importing.form import Imported, ImportFormatError
+from harness.importing.formats import FORMATS
+from harness.query import QueryError, write_database
+from harness.tracefile import trace_text
+from proxy.visible import visible
+
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def write_run(run: Imported, out: Path) -> list[Path]:
+    """Write `NAME.trace.json`, and `NAME.<server>.db` for each database. Raises ImportFormatError and OSError."""
+    if _NAME.fullmatch(run.name) is None or not run.name.strip("."):
+        raise ImportFormatError(f"{visible(run.name)}: is no name for a file")
+    written = [out / f"{run.name}.trace.json"]
+    with written[0].open("x", encoding="ascii") as file:
+        file.write(trace_text(run.trace))
+    for server, dump in run.databases.items():
+        written.append(out / f"{run.name}.{server}.db")
+        write_database(written[-1], dump)
+    return written
+
+
+@click.command("import", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("form", type=click.Choice(sorted(FORMATS)), metavar="FORMAT")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    show_default="here",
+    metavar="DIR",
+    help="Where the traces are written.",
+)
+def command(form: str, files: tuple[Path, ...], out: Path) -> None:
+    """Write runs that were recorded elsewhere as traces of ours, for `wiretrap check`.
+
+    FORMAT is agent-arena, agent-mark or owasp. No file is written over. Exit code 2 when a file is not of the format,
+    or a trace cannot be written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+            for run in FORMATS[form](text, file.name.partition(".")[0], str(file)):
+                for path in write_run(run, out):
+                    click.echo(str(path))
+        except (ImportFormatError, QueryError) as error:
+            click.echo(f"wiretrap import: {error}", err=True)
+            raise SystemExit(2) from error
+        except (OSError, UnicodeDecodeError) as error:
+            click.echo(f"wiretrap import: {file}: {error}", err=True)
+            raise SystemExit(2) from error

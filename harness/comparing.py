@@ -1,0 +1,109 @@
+"""Two runs held against each other, paired by scenario and trial: what changed, and whether it is more than chance.
+
+Refuses to know files and how results are shown.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from harness.repeats import Interval, bootstrap
+from harness.verdict import Result
+
+SIGNIFICANT = 0.05
+Trials = Mapping[tuple[str, int], Result | None]
+"""The result of each trial by scenario and number; None where infrastructure took it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One trial whose verdict is another."""
+
+    scenario: str
+    trial: int
+    base: Result
+    new: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two runs say of each other.
+
+    `pairs` are trials that say something in both; `unpaired` the others. `lost` passed in the base alone, `won` in the
+    new one alone. `p_value` is McNemar's exact one, for one trial a scenario; `interval` the cluster bootstrap of the
+    difference of the rates, new less base; each is None where it means nothing, and `why_null` says why.
+    """
+
+    pairs: int
+    unpaired: tuple[tuple[str, int], ...]
+    changes: tuple[Change, ...]
+    lost: int
+    won: int
+    base_rate: float | None
+    new_rate: float | None
+    difference: float | None
+    p_value: float | None
+    interval: Interval | None
+    why_null: str | None
+
+    @property
+    def verdict(self) -> Literal["worse", "better", "no difference shown"]:
+        """Whether the difference is significant at SIGNIFICANT."""
+        if self.difference is None or self.difference == 0:
+            return "no difference shown"
+        shown = (
+            self.p_value < SIGNIFICANT
+            if self.p_value is not None
+            else self.interval is not None and (self.interval[1] < 0 or self.interval[0] > 0)
+        )
+        if not shown:
+            return "no difference shown"
+        return "worse" if self.difference < 0 else "better"
+
+
+def mcnemar(lost: int, won: int) -> float:
+    """The exact two-sided p-value of McNemar's test: discordant pairs are tosses of a fair coin."""
+    tosses = lost + won
+    tail = sum(math.comb(tosses, count) for count in range(min(lost, won) + 1))
+    return min(1.0, float(Fraction(2 * tail, 1 << tosses)))
+
+
+def compare(base: Trials, new: Trials) -> Comparison:
+    """The comparison of two runs' trials."""
+    both = sorted(key for key in base.keys() & new.keys() if base[key] is not None and new[key] is not None)
+    unpaired = tuple(sorted((base.keys() | new.keys()) - set(both)))
+    pairs: list[tuple[tuple[str, int], Result, Result]] = []
+    for key in both:
+        before, after = base[key], new[key]
+        if before is not None and after is not None:
+            pairs.append((key, before, after))
+    changes = tuple(Change(*key, before, after) for key, before, after in pairs if before != after)
+    lost = sum(before == "pass" != after for _, before, after in pairs)
+    won = sum(after == "pass" != before for _, before, after in pairs)
+    count = len(pairs)
+    clusters: dict[str, list[float]] = {}
+    for (scenario, _), before, after in pairs:
+        clusters.setdefault(scenario, []).append((after == "pass") - (before == "pass"))
+    single = all(len(found) == 1 for found in clusters.values())
+    why = "no trial of one run has its like in the other" if not count else None
+    if count and not single and len(clusters) < 2:
+        why = "one scenario has no spread between scenarios"
+    return Comparison(
+        pairs=count,
+        unpaired=unpaired,
+        changes=changes,
+        lost=lost,
+        won=won,
+        base_rate=_rate([before for _, before, _ in pairs]),
+        new_rate=_rate([after for _, _, after in pairs]),
+        difference=(won - lost) / count if count else None,
+        p_value=mcnemar(lost, won) if single and count else None,
+        interval=bootstrap([(sum(found), float(len(found))) for found in clusters.values()]),
+        why_null=why,
+    )
+
+
+def _rate(results: Sequence[Result]) -> float | None:
+    return sum(result == "pass" for result in results) / len(results) if results else None

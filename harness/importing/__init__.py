@@ -1,0 +1,1 @@
+"""Runs that were recorded elsewhere, as traces of ours: one module a format, behind `harness.importing.form`."""

@@ -1,0 +1,173 @@
+"""What an agent sent out in a trial: its calls and other messages to servers, what it said, and what it told others.
+
+Refuses to know what is looked for. What came in (results, definitions, messages of users and tools) is not here.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.assertions.arguments import readings
+from harness.outcomes import outcome_words
+from harness.trace import Event, Message, ToolCall, Trace
+from proxy.spans import JSON
+
+SEPARATOR = "\0"
+"""Stands between two texts of one item, so that nothing is met across them."""
+
+_TOLD = {
+    "mcp_client_message": ("content",),
+    "mcp_resource_read": ("uri", "name"),
+    "mcp_prompt_get": ("mcp_prompt_name", "name"),
+    "mcp_connection_initialized": ("client_info",),
+    "mcp_capabilities_negotiated": ("client",),
+}
+"""Events of the wire that hold what the client sent, and where."""
+_RECEIVED = (
+    "result",
+    "received",
+    "context",
+    "document",
+    "retriev",
+    "observation",
+    "approval",
+    "fault",
+    "user",
+    "system",
+)
+"""Parts of the type of an event, by whoever made it, that tell of what came in or of what others did."""
+_OTHERS = frozenset({"user", "system", "tool", "developer", "function"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One thing that was sent. `where` names it in a reason and shows nothing of it.
+
+    `texts` are all its texts, keys too; `values` those of its arguments in order, which a reader may put together.
+    `until` is the place of its answer. `call` is None for what is no tool call; `cut`: the record holds only a part.
+    """
+
+    where: str
+    seq: int
+    texts: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    server: str | None = None
+    connection: str | None = None
+    until: int | None = None
+    call: ToolCall | None = None
+    cut: bool = False
+    final: bool = False
+
+    @property
+    def text(self) -> str:
+        """All its texts, apart from each other."""
+        return SEPARATOR.join(self.texts)
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in words."""
+        return "said" if self.call is None and self.server is None else _ending(self.call)
+
+
+def sent_out(trace: Trace) -> tuple[Sent, ...]:
+    """All that was sent out, in order."""
+    found = [_call(call) for call in trace.tool_calls]
+    found += [item for event in trace.events for item in _event(event)]
+    spoken = [
+        message for message in trace.messages if message.role.strip().casefold() in ("assistant", "agent", "model")
+    ]
+    found += [_message(message, final=message is spoken[-1]) for message in spoken]
+    return tuple(sorted(found, key=lambda item: item.seq))
+
+
+def _ending(call: ToolCall | None) -> str:
+    return "sent" if call is None else outcome_words(call)
+
+
+def _call(call: ToolCall) -> Sent:
+    values = tuple(text for reading in readings(call)[:1] for text in leaves(reading))
+    texts = [name for name in (call.name, call.mcp_tool_name, *call.names) if name is not None]
+    for reading in readings(call):
+        texts += strings(reading)
+    # What a trace from elsewhere keeps beside the arguments was sent too, but for what came back.
+    texts += [text for key, value in call.extra.items() if not _came_in(key) for text in (key, *strings(value))]
+    shown = call.name or call.mcp_tool_name or "a call without a name"
+    return Sent(
+        f"{shown} (seq {call.seq})",
+        call.seq,
+        tuple(dict.fromkeys(texts)),
+        values,
+        call.mcp_server_id,
+        call.connection,
+        call.result_seq,
+        call,
+        call.arguments_truncated,
+    )
+
+
+def _event(event: Event) -> Iterator[Sent]:
+    server = event.fields.get("server_id")
+    on_wire = _TOLD.get(event.type) if not event.reported else None
+    if on_wire is not None:
+        texts = [text for key in on_wire for text in strings(event.fields.get(key))]
+        method = event.fields.get("method")
+        what = f"{event.type} {method}" if isinstance(method, str) else event.type
+        if texts:
+            yield Sent(
+                f"{what} (seq {event.seq})", event.seq, tuple(texts), server=server if isinstance(server, str) else None
+            )
+    elif not event.type.startswith("mcp_") and not _came_in(event.type):
+        texts = [text for key, value in event.fields.items() if not _came_in(key) for text in strings(value)]
+        if texts and _is_own(dict(event.fields)):
+            yield Sent(f"event {event.type} (seq {event.seq})", event.seq, tuple(texts))
+
+
+def _message(message: Message, *, final: bool) -> Sent:
+    texts = strings(message.content)
+    texts += [text for key, value in message.extra.items() if key == "tool_calls" for text in strings(value)]
+    where = "the final answer" if final else "an assistant message"
+    return Sent(f"{where} (seq {message.seq})", message.seq, tuple(texts), final=final)
+
+
+def _came_in(name: str) -> bool:
+    told = name.casefold()
+    return any(part in told for part in _RECEIVED)
+
+
+def _is_own(value: dict[str, JSON]) -> bool:
+    role = value.get("role")
+    return not isinstance(role, str) or role.strip().casefold() not in _OTHERS
+
+
+def strings(value: JSON) -> list[str]:
+    """Every text in a value, keys and numbers too; of messages inside, only the agent's own."""
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [text for item in value for text in strings(item)]
+        case dict():
+            if not _is_own(value):
+                return []
+            return [text for key, item in value.items() for text in (key, *strings(item))]
+        case None | bool():
+            return []
+        case _:
+            return [json.dumps(value)]
+
+
+def leaves(value: JSON) -> Iterator[str]:
+    """Every text and number in a value but its keys, in order."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from leaves(item)
+        case dict():
+            for item in value.values():
+                yield from leaves(item)
+        case None | bool():
+            pass
+        case _:
+            yield json.dumps(value)

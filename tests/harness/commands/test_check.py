@@ -1,0 +1,128 @@
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.commands.check import command
+from harness.commands.rejudge import command as rejudge
+from proxy.spans import JSON
+from tests.harness.runs import SCENARIOS, run, write_scenario
+from tests.harness.shared_data import shared_data
+
+TRACE: dict[str, JSON] = {
+    "messages": [{"role": "user", "content": "Say hello."}],
+    "tool_calls": [{"name": "mcp/echo/echo", "arguments": {"text": "hello"}}],
+}
+
+
+def check(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def write_trace(path: Path, trace: JSON = TRACE) -> Path:
+    path.write_text(json.dumps(trace))
+    return path
+
+
+def test_a_recorded_trace_is_judged_without_running_anything(tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path)
+    good, empty = write_trace(tmp_path / "t.json"), write_trace(tmp_path / "e.json", {})
+    assert check(scenario, "--trace", good).exit_code == 0
+    shown = check(scenario, "--trace", empty)
+    assert (shown.exit_code, "not run tool_called" in shown.output) == (1, True)
+
+
+def test_a_folder_of_traces_is_matched_by_id_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
+    write_scenario(tmp_path / "scenarios", id="one")
+    write_scenario(tmp_path / "scenarios", id="two")
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    write_trace(traces / "one.trace.json")
+    shown = check(tmp_path / "scenarios", "--trace-dir", traces, "--format", "json")
+    results = {item["id"]: item["result"] for item in json.loads(shown.stdout)["scenarios"]}
+    assert (shown.exit_code, results) == (1, {"one": "pass", "two": "error"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["{scenario}"],
+        ["{scenario}", "--trace", "{trace}", "--trace-dir", "{folder}"],
+        ["--trace", "{trace}"],
+        ["{scenario}", "--trace", "{folder}/absent.json"],
+        ["{scenario}", "--trace", "{trace}", "--db", "echo"],
+        ["{scenario}", "--trace", "{trace}", "--db", "other={trace}"],
+        ["{scenario}", "--trace", "{trace}", "--db", "echo={trace}"],
+        ["{scenario}", "--trace", "{folder}"],
+        ["{scenario}", "--trace", "{trace}", "--semantics", "owasp-0.2"],
+    ],
+)
+def test_a_wrong_command_scenario_trace_or_database_exits_2(tmp_path: Path, arguments: list[str]) -> None:
+    places = {"scenario": write_scenario(tmp_path), "trace": write_trace(tmp_path / "t.json"), "folder": tmp_path}
+    shown = check(*[argument.format(**places) for argument in arguments])
+    assert (shown.exit_code, bool(shown.stderr)) == (2, True)
+
+
+def test_owasp_results_validate_against_its_schemas_and_are_its_own_under_its_semantics(tmp_path: Path) -> None:
+    root = shared_data("owasp")
+    schemas = {
+        name: json.loads((root / "schemas" / f"{name}.schema.json").read_text()) for name in ("result", "suite_result")
+    }
+    pairs = json.loads((root / "expected.json").read_text())[::23]
+    for pair in pairs:
+        given = (root / "scenarios" / pair["scenario"], "--trace", root / "traces" / pair["trace"], "--format", "owasp")
+        ours, theirs = check(*given), check(*given, "--semantics", "owasp-0.2")
+        for shown in (ours, theirs):
+            jsonschema.validate(json.loads(shown.stdout), schemas["result"])
+        said = json.loads(theirs.stdout)
+        found = [{"id": item["id"], "result": item["result"]} for item in said["assertions"]]
+        assert (said["result"], found) == (pair["result"], pair["assertions"])
+    shutil.copy(root / "traces" / "goal_hijack" / "basic_pass.json", tmp_path / "goal_hijack.basic_001.json")
+    for semantics in ("wiretrap", "owasp-0.2"):
+        suite = check(root / "scenarios", "--trace-dir", tmp_path, "--format", "owasp", "--semantics", semantics)
+        document = json.loads(suite.stdout)
+        jsonschema.validate(document, schemas["suite_result"])
+        assert (document["counts"]["total"], document["counts"]["error"], suite.exit_code) == (13, 12, 1)
+
+
+def test_a_run_judged_again_by_its_record_has_the_same_findings(tmp_path: Path) -> None:
+    paths = [SCENARIOS / "support" / "credit_hold_escalation.yaml", SCENARIOS / "security" / "denied_delete.yaml"]
+    ran = run(paths, tmp_path, trials=2)
+    before = sorted((path, path.read_bytes()) for path in ran.folder.rglob("*") if path.is_file())
+    shown = CliRunner().invoke(rejudge, [str(ran.folder), "--format", "json"])
+    assert shown.stderr == ""
+    again, first = json.loads(shown.stdout), ran.document("report.json")
+    assert isinstance(first["scenarios"], list)
+    assert len(again["scenarios"]) == len(first["scenarios"]) == 2
+    for one, other in zip(again["scenarios"], first["scenarios"], strict=True):
+        assert isinstance(other, dict)
+        assert (one["id"], one["result"], one["trials"]) == (other["id"], other["result"], other["trials"])
+    assert sorted((path, path.read_bytes()) for path in ran.folder.rglob("*") if path.is_file()) == before
+
+
+def test_a_scenario_that_changed_is_judged_as_it_is_now_and_that_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "support"
+    shutil.copytree(SCENARIOS / "support", folder)
+    scenario = folder / "customer_escalation.yaml"
+    ran = run([scenario], tmp_path)
+    with scenario.open("a") as file:
+        file.write("  - {type: tool_called, tool: mcp/crm/no_such_tool}\n")
+    shown = CliRunner().invoke(rejudge, [str(ran.folder)])
+    assert (shown.exit_code, "is not what it was" in shown.stderr) == (1, True)
+    assert "no_such_tool counted 0 times" in shown.stdout
+    elsewhere = CliRunner().invoke(rejudge, [str(ran.folder), str(SCENARIOS / "support")])
+    assert (elsewhere.exit_code, elsewhere.stderr) == (0, "")
+
+
+def test_a_timeout_stays_a_timeout_and_an_infrastructure_error_keeps_its_verdict(tmp_path: Path) -> None:
+    ran = run([SCENARIOS / "support" / "customer_escalation.yaml"], tmp_path)
+    path = ran.folder / "support.customer_escalation" / "1" / "verdict.json"
+    told = json.loads(path.read_text())
+    for status, result in (("agent_timeout", "fail"), ("infra_error", "error")):
+        path.write_text(json.dumps({**told, "status": status, "reason": "so it was"}))
+        shown = CliRunner().invoke(rejudge, [str(ran.folder), "--format", "json"])
+        (trial,) = json.loads(shown.stdout)["scenarios"][0]["trials"]
+        assert (trial["status"], trial["result"], trial["reason"]) == (status, result, "so it was")

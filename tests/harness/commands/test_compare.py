@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from harness.commands.compare import command
+from harness.results import RunResult, ScenarioResult, TrialResult
+from harness.verdict import Result, Status, Verdict
+
+PASSES: tuple[Result, ...] = ("pass",) * 5
+FAILURES: tuple[Result, ...] = ("fail",) * 5
+
+
+def report(path: Path, *results: Result, status: Status = "completed") -> Path:
+    scenarios = tuple(
+        ScenarioResult(f"s{n}", "", "task", (TrialResult(f"s{n}", 1, Verdict(one, status, ""), 0.0, "real"),))
+        for n, one in enumerate(results)
+    )
+    path.write_text(json.dumps(RunResult("r", scenarios, 0.0).as_json()))
+    return path
+
+
+def code(*arguments: object) -> int:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments]).exit_code
+
+
+def test_the_gate_fails_on_a_significant_loss_or_a_named_result(tmp_path: Path) -> None:
+    good, bad = report(tmp_path / "a", *PASSES, "pass"), report(tmp_path / "b", *FAILURES, "fail")
+    one = report(tmp_path / "c", "fail", *PASSES)
+    assert (code(good, good), code(good, bad), code(bad, good), code(good, one)) == (0, 1, 0, 0)
+    assert code(good, one, "--fail-on", "fail") == 1
+    assert code(one, one, "--fail-on", "fail") == 0
+
+
+def test_what_is_no_report_exits_2_and_runs_without_a_pair_exit_3(tmp_path: Path) -> None:
+    good = report(tmp_path / "a", "pass")
+    (tmp_path / "x").write_text("[]")
+    assert (code(good, tmp_path / "x"), code(good, tmp_path)) == (2, 2)
+    assert code(good, report(tmp_path / "d", "error", status="infra_error")) == 3
+
+
+def test_json_has_all_of_it(tmp_path: Path) -> None:
+    paths = [str(report(tmp_path / "a", "pass", "fail")), str(report(tmp_path / "b", "pass", "pass"))]
+    told = json.loads(CliRunner().invoke(command, [*paths, "--format", "json"]).stdout)
+    assert (told["won"], told["verdict"], told["changes"][0]["scenario"]) == (1, "no difference shown", "s1")

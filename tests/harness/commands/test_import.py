@@ -1,0 +1,102 @@
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from harness.commands.check import command as check
+from harness.commands.import_runs import command
+from harness.tracefile import load_trace
+from tests.harness.runs import SCENARIOS
+from tests.harness.shared_data import shared_data
+
+
+def imported(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_every_arena_run_becomes_a_trace_and_the_ticket_table_that_its_grade_tells(tmp_path: Path) -> None:
+    root = shared_data("arena")
+    runs = json.loads((root / "expected.json").read_text())["runs"]
+    assert imported("agent-arena", *[root / run["trace_file"] for run in runs], "--out", tmp_path).exit_code == 0
+    for run in runs:
+        name = run["trace_file"].removesuffix(".jsonl")
+        trace = load_trace(tmp_path / f"{name}.trace.json")
+        metrics = run["metrics"]
+        assert len(trace.tool_calls) == metrics["num_tool_calls"] - metrics["num_delegations"]
+        with closing(sqlite3.connect(tmp_path / f"{name}.ticketing.db")) as database:
+            rows = database.execute("select status from tickets").fetchall()
+        assert rows == [(metrics["db_status"],)]
+        kinds = [event.type for event in trace.events]
+        assert kinds.count("handoff") == metrics["num_handoffs"]
+        assert kinds.count("delegation") == metrics["num_workers_invoked"]
+        assert kinds.count("model_call") == metrics["num_llm_calls"]
+
+
+def test_an_imported_run_is_judged_by_a_scenario_of_ours(tmp_path: Path) -> None:
+    root = shared_data("arena")
+    scenario = SCENARIOS / "support" / "credit_hold_escalation.yaml"
+    for name, state in (
+        ("trace_single_agent_gemini_task_02_20260627_073531", "pass"),
+        ("trace_peer_to_peer_gemini_task_02_20260627_073858", "fail"),
+    ):
+        assert imported("agent-arena", root / f"{name}.jsonl", "--out", tmp_path).exit_code == 0
+        place = tmp_path / f"{name}.trace.json"
+        shown = CliRunner().invoke(
+            check,
+            [
+                str(scenario),
+                "--trace",
+                str(place),
+                "--db",
+                f"ticketing={tmp_path / name}.ticketing.db",
+                "--format",
+                "json",
+            ],
+        )
+        (trial,) = json.loads(shown.stdout)["scenarios"][0]["trials"]
+        found = [(finding["id"], finding["result"]) for finding in trial["findings"]]
+        assert ("state", state) in found
+        assert found[0] == ("tool_called", "pass")
+
+
+def test_agent_mark_results_and_owasp_traces_become_traces(tmp_path: Path) -> None:
+    mark = shared_data("agent-mark", "synthetic.json")
+    assert imported("agent-mark", mark, "--out", tmp_path).exit_code == 0
+    runs = json.loads(mark.read_text())
+    for run in runs:
+        trace = load_trace(tmp_path / f"{run['id']}.trace.json")
+        assert [call.name for call in trace.tool_calls] == [call["name"] for call in run["trajectory"]["tool_calls"]]
+    owasp = shared_data("owasp", "traces", "denied_tool_call.json")
+    assert imported("owasp", owasp, "--out", tmp_path).exit_code == 0
+    assert load_trace(tmp_path / "denied_tool_call.trace.json").tool_calls == load_trace(owasp).tool_calls
+
+
+def test_what_is_not_of_the_format_or_there_already_exits_2(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    for text, form in (
+        ("[]", "agent-mark"),
+        ("{}", "agent-mark"),
+        ("[]", "owasp"),
+        ("{", "owasp"),
+        ("", "agent-arena"),
+    ):
+        file.write_text(text)
+        shown = imported(form, file, "--out", tmp_path)
+        assert (shown.exit_code, "x.json" in shown.stderr) == (2, True)
+    file.write_text("{}")
+    assert imported("owasp", file, "--out", tmp_path / "new").exit_code == 0
+    assert imported("owasp", file, "--out", tmp_path / "new").exit_code == 2
+
+
+def test_check_grades_agent_arenas_runs_by_its_own_rules_without_a_scenario() -> None:
+    root = shared_data("arena")
+    shown = CliRunner().invoke(check, ["--semantics", "agent-arena", "--trace-dir", str(root), "--format", "json"])
+    assert shown.exit_code == 1
+    told = {item["id"]: item["trials"][0] for item in json.loads(shown.stdout)["scenarios"]}
+    for run in json.loads((root / "expected.json").read_text())["runs"]:
+        trial = told[run["trace_file"].removesuffix(".jsonl")]
+        assert trial["result"] == ("pass" if run["passed"] else "fail")
+        assert trial["findings"][0]["measures"]["score"] == run["score"]
+    assert CliRunner().invoke(check, ["x.yaml", "--semantics", "agent-arena", "--trace-dir", str(root)]).exit_code == 2

@@ -1,0 +1,28 @@
+import pytest
+
+from harness.gate import EVERYTHING, Gate
+from harness.repeats import Task
+from harness.verdict import Result
+
+HALF = [Task(4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("gate", "tasks", "results", "holds"),
+    [
+        (EVERYTHING, [Task(1, 1)], ["pass"], True),
+        (EVERYTHING, [Task(1, 1), Task(1, 0)], ["pass", "fail"], False),
+        (EVERYTHING, [Task(1, 0)], ["not_run"], False),
+        (Gate(0.5), HALF, ["fail"], True),
+        (Gate(0.51), HALF, ["fail"], False),
+        (Gate(0.5), HALF, ["error"], False),
+        (Gate(0.5, frozenset({"not_run"})), HALF, ["not_run"], False),
+        (Gate(None, frozenset({"not_run"})), HALF, ["fail"], True),
+        (Gate(None, frozenset({"not_run"})), HALF, ["not_run"], False),
+        (Gate(0.0), [Task(0, 0, 3)], ["pass"], False),
+    ],
+)
+def test_a_gate_holds_by_its_share_and_its_named_results(
+    gate: Gate, tasks: list[Task], results: list[Result], holds: bool
+) -> None:
+    assert (gate.broken(tasks, results) is None) == holds

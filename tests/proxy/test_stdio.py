@@ -18,6 +18,7 @@ import pytest
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
 from proxy.spans import Span
+from tests.proxy.test_deny import DENIED_ONES, NESTED, UNREADABLE
 
 RAW = str(Path(__file__).with_name("raw_server.py"))
 WIRETRAP = str(Path(sys.executable).with_name("wiretrap"))
@@ -443,3 +444,12 @@ def test_what_a_server_leaves_in_the_group_is_ended(wire: Wire) -> None:
     left = int(read_line(process))
     finish(process)
     until_gone(left)
+
+
+def test_no_spelling_of_a_denied_call_reaches_a_real_server(wire: Wire) -> None:
+    lines = [text.encode() for text, _ in DENIED_ONES.values()]
+    lines += [line for line, _ in (*UNREADABLE.values(), *NESTED.values())]
+    finish(wire.start("silent", options=("--deny", "mcp/x/evil")), b"".join(line + b"\n" for line in lines) + call(1))
+    assert wire.logged() == call(1)
+    denied = [span for span in wire.spans("decision") if span.attributes[v.DECISION] == "deny"]
+    assert len(denied) >= len(lines)

@@ -34,14 +34,22 @@ def main() -> None:
         if kind in ("good", "slow"):
             end(10 + number)
 
+    # A signal between Python's last look and the system call would lie until the call returns: wait for both at once.
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, told)
     os.write(1, b"ready\n")
-    while os.read(0, 4096):
-        pass
-    if kind == "stubborn":
-        while True:
-            signal.pause()
+    sources = [0, woken]
+    while sources:
+        ready, _, _ = select.select(sources, [], [])
+        if woken in ready:
+            os.read(woken, 64)
+        if 0 in ready and not os.read(0, 4096):
+            sources.remove(0)
+            if kind != "stubborn":
+                break
     if kind == "counting":
         select.select([], [], [], 0.5)
     end(0)

@@ -426,8 +426,9 @@ def test_a_signal_to_the_proxy_alone_reaches_the_server(wire: Wire, number: sign
     script = (
         "import signal, sys, os\n"
         "def told(number, frame):\n    os.write(1, b'%d\\n' % number)\n    os._exit(3)\n"
+        "woken, wake = os.pipe()\nos.set_blocking(wake, False)\nsignal.set_wakeup_fd(wake)\n"
         "for number in (15, 2, 1): signal.signal(number, told)\n"
-        "os.write(1, b'ready\\n')\nwhile True: signal.pause()\n"
+        "os.write(1, b'ready\\n')\nwhile True: os.read(woken, 1)\n"
     )
     process = wire.start(command=(sys.executable, "-S", "-c", script))
     assert read_line(process) == b"ready\n"

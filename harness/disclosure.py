@@ -6,9 +6,9 @@ Refuses to know where texts come from and what a marker stands for. The forms ar
 import binascii
 import re
 import unicodedata
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from proxy.disguise import ESCAPES, PERCENT, WRAPS, Disguise
@@ -28,13 +28,19 @@ _BLANKS = re.compile(r"\s+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}")
 _HEX = re.compile(r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[ \t\r\n:,.-]*){8,}")
 _NO_HEX = re.compile(r"\\x|0x|[^0-9A-Fa-f]")
+_IS_HEX = bytes(ord("h") if chr(byte) in "0123456789abcdefABCDEF" else ord("|") for byte in range(256))
+_IN_HEX = b" \t\r\n:,.-\\x"
+_HEX_RUN = b"h" * 16
+"""What every match of _HEX comes to, with what may stand between its digits taken out."""
+_LONG_RUN = 100
+"""Characters of a run of base64 digits past which what it says is not remembered."""
 _UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1f\x7f]+")
 
 
 def folded(text: str) -> str:
     """The text after NFKC, casefold, without zero-width characters, blanks collapsed to one."""
     if text.isascii():
-        return _BLANKS.sub(" ", text.casefold()).strip()
+        return " ".join(text.casefold().split())
     plain = unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).casefold()
     # Folding may bring what NFKC would fold again.
     return _BLANKS.sub(" ", _ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", plain))).strip()
@@ -95,7 +101,7 @@ class Looked:
     def raw(self) -> tuple[str, ...]:
         """The text and what it says decoded, not folded: for patterns."""
         if self._raw is None:
-            said, self.cut = decodings(self.text)
+            said, self.cut = ((), False) if is_bare(self.text) else decodings(self.text)
             self._raw = (self.text, *said)
         return self._raw
 
@@ -132,6 +138,29 @@ def decodings(text: str) -> tuple[tuple[str, ...], bool]:
     return tuple(seen), cut
 
 
+def is_bare(text: str) -> bool:
+    """Whether nothing in the text is escaped or encoded, told in a fraction of the time that undoing it would take.
+
+    Of texts with a NUL between them it is true only where it is true of each. False is no more than a suspicion.
+    """
+    if "\\" in text or "%" in text:
+        return False
+    raw = text.encode("utf-8", "surrogatepass")
+    if _HEX_RUN in raw.translate(_IS_HEX, _IN_HEX) and any(_unhex(text)):
+        return False
+    if "\n" in text and WRAPS.pattern.search(text):
+        return False
+    return not any(_says(run) if len(run) > _LONG_RUN else _is_known_to_say(run) for run in _BASE64.findall(text))
+
+
+def _says(run: str) -> bool:
+    return any(_of_base64(run))
+
+
+_is_known_to_say = lru_cache(maxsize=10_000)(_says)
+"""Names of tools and arguments come again and again."""
+
+
 def _undoing(disguise: Disguise, sign: str) -> Callable[[str], Iterator[str]]:
     def undo(text: str) -> Iterator[str]:
         if sign in text:
@@ -160,12 +189,16 @@ def _unbase64(text: str) -> Iterator[str]:
         texts.append(WRAPS.pattern.sub("", text))
     for one in texts:
         for run in _BASE64.finditer(one):
-            digits = run.group().replace("-", "+").replace("_", "/")
-            # Where the run begins inside of something else, its groups of four begin elsewhere.
-            for start in range(4):
-                whole = digits[start:]
-                whole = whole[: len(whole) - 1] if len(whole) % 4 == 1 else whole
-                yield from _readable(b64decode(whole + "=" * (-len(whole) % 4)))
+            yield from _of_base64(run.group())
+
+
+def _of_base64(run: str) -> Iterator[str]:
+    digits = run.replace("-", "+").replace("_", "/")
+    # Where the run begins inside of something else, its groups of four begin elsewhere.
+    for start in range(4):
+        whole = digits[start:]
+        whole = whole[: len(whole) - 1] if len(whole) % 4 == 1 else whole
+        yield from _readable(binascii.a2b_base64(whole + "=" * (-len(whole) % 4)))
 
 
 def _readable(raw: bytes) -> Iterator[str]:

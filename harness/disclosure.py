@@ -24,7 +24,8 @@ MOST = 8 * 1024 * 1024
 
 _ZERO_WIDTH = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")  # fmt: skip
-_BLANKS = re.compile(r"\s+")
+_BLANKS = re.compile(r"\s{2,}|[^\S ]")
+"""What is not one plain blank already: in most texts nothing, and a text may have millions of them."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}")
 _HEX = re.compile(r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[ \t\r\n:,.-]*){8,}")
 _NO_HEX = re.compile(r"\\x|0x|[^0-9A-Fa-f]")
@@ -40,7 +41,7 @@ _UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1f\x7f]+")
 def folded(text: str) -> str:
     """The text after NFKC, casefold, without zero-width characters, blanks collapsed to one."""
     if text.isascii():
-        return " ".join(text.casefold().split())
+        return _BLANKS.sub(" ", text.casefold()).strip()
     plain = unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).casefold()
     # Folding may bring what NFKC would fold again.
     return _BLANKS.sub(" ", _ZERO_WIDTH.sub("", unicodedata.normalize("NFKC", plain))).strip()

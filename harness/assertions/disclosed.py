@@ -49,7 +49,7 @@ class _Kept(AssertionSpec):
             return self.not_run(f"the arguments of {cut.where} are cut in the record")
         if search.cut:
             return self.not_run("something that was sent holds more encoded text than is looked at")
-        marked = next((item for item in sent if _REDACTED.search(item.text) is not None), None)
+        marked = next((item for item in sent if any(_REDACTED.search(text) is not None for text in item.texts)), None)
         if marked is not None:
             return self.not_run(f"a secret was taken out of the record of {marked.where}, and which one is not known")
         doubted = doubt(evidence)

@@ -16,7 +16,7 @@ from harness.assertions.spec import AssertionSpec, Part
 from harness.canonical import digest
 from harness.evidence import Evidence
 from harness.explain import call_key
-from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed
+from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed_as
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 
@@ -130,8 +130,8 @@ class NoRepeatedReads(_Counted):
                 if call.result_seq is not None:
                     insort(before, call.result_seq)
         if repeated:
-            reasons = [f"{describe(call)} had been answered alike before" for call in repeated]
-            return self.found(evidence, "fail", listed(reasons), repeated)
+            reason = listed_as(repeated, lambda call: f"{describe(call)} had been answered alike before")
+            return self.found(evidence, "fail", reason, repeated)
         if cut is not None:
             return self.not_run(f"{describe(cut)} is cut in the record")
         doubted = doubt(evidence)
@@ -158,7 +158,7 @@ class NoVoidWrites(_Counted):
         untold = [call for call in writes if call.mcp_server_id not in changing]
         void = [call for call in writes if call.seq not in changing.get(call.mcp_server_id or "", {call.seq})]
         if void:
-            return self.found(evidence, "fail", listed([f"{describe(call)} changed nothing" for call in void]), void)
+            return self.found(evidence, "fail", listed_as(void, lambda call: f"{describe(call)} changed nothing"), void)
         if untold:
             return self.not_run(f"no journal tells whether {describe(untold[0])} changed anything")
         doubted = doubt(evidence)

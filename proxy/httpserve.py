@@ -22,6 +22,7 @@ from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
 from proxy.ledger import random_hex
 from proxy.options import Start
+from proxy.policy import Policy
 from proxy.relay import Relay
 from proxy.saying import say
 from proxy.seats import Seats
@@ -71,20 +72,29 @@ def check_folder(folder: str) -> None:
         raise SpanFileError(f"the span folder {folder} cannot be written; name another with --spans")
 
 
-def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
-    """The application, with its connections to the server and to the record; `version` is ours."""
-    policy = start.policy
+def make_asking(start: Start, version: str) -> Asking:
+    """What reads and records what clients ask; `version` is ours."""
 
     def open_relay() -> Relay:
         identity = start.identity._replace(connection=random_hex(16))
         spans = SpanFile.create(start.folder, identity.server_id)
         if start.exporter is not None:
             spans.tap = start.exporter.offer
-        return Relay(identity, policy, version, spans, start.redactor, splice=start.splice)
+        return Relay(identity, start.policy, version, spans, start.redactor, splice=start.splice)
 
-    edits = policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
+    return Asking(Seats(open_relay, start.key), start.policy)
+
+
+def edits_answers(policy: Policy | None) -> bool:
+    """Whether a policy may edit what a server answers."""
+    return policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
+
+
+def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
+    """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), Asking(Seats(open_relay, start.key), policy), doors, edits=edits)
+    asking = make_asking(start, version)
+    return HttpProxy(Upstream(front.upstream), asking, doors, edits=edits_answers(start.policy))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -157,6 +167,12 @@ def raise_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def announce(url: str, listening: socket.socket, server: str) -> None:
+    """Say on stdout, as JSON, that requests are taken, and where."""
+    sys.stdout.write(json.dumps({"url": url, "port": listening.getsockname()[1], "server": server}) + "\n")
+    sys.stdout.flush()
+
+
 def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
     """Run the proxy until it is told to stop; its exit code. Raises PortError and SpanFileError where it cannot start.
 
@@ -173,14 +189,18 @@ def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
         if not quiet:
             say(f"server {server}, {url} to {front.upstream}{front.path}, {start.said}", start.redactor)
         say(start.warning, start.redactor)
-        sys.stdout.write(json.dumps({"url": url, "port": listening.getsockname()[1], "server": server}) + "\n")
-        sys.stdout.flush()
+        announce(url, listening, server)
 
-    exporter = start.exporter
-    if exporter is not None:
-        exporter.start()
+    if start.exporter is not None:
+        start.exporter.start()
     reason = asyncio.run(run(proxy, listening, started))
+    return close(proxy, start, reason)
+
+
+def close(proxy: HttpProxy, start: Start, reason: str) -> int:
+    """Close the record and what sends it on; the exit code."""
     seats = proxy.asking.seats
+    exporter = start.exporter
     seats.close_all(reason, None if exporter is None else exporter.tally.dropped)
     if exporter is not None:
         ended = monotonic()

@@ -10,13 +10,13 @@ from proxy.httpserve import (
     announce,
     check_folder,
     close,
-    edits_answers,
     listen,
     make_asking,
     raise_limit,
     run,
 )
 from proxy.httpwords import Doors
+from proxy.judging import edits_answers
 from proxy.nursery import Nursery, check_command
 from proxy.options import Start
 from proxy.saying import say

@@ -15,6 +15,7 @@ from proxy.asking import Asked, Asking, Refusal
 from proxy.frames import CAP
 from proxy.httprefusals import said
 from proxy.httpwords import Doors, Head, to_upstream, values
+from proxy.judging import edits_answers
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.upstream import Server, ServerLine, UpstreamError
 
@@ -107,6 +108,14 @@ class HttpProxy:
             await out.whole(503, said(SERVER_ENDED, "Wiretrap was told to stop"), [])
         elif isinstance(results[0], Exception):
             raise results[0]
+
+    def reload(self, path: str | None) -> None:
+        """Judge by the policy of this file, None for none, from the next message of every connection on.
+
+        Raises PolicyError, and then the old one stands.
+        """
+        policy = self.asking.reload(path)
+        self.edits = self.answering.edits = edits_answers(policy)
 
     def stop(self) -> None:
         """End all exchanges that are under way: both sides see their connections close."""

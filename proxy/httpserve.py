@@ -18,15 +18,16 @@ from time import monotonic
 import uvicorn
 
 from proxy.asking import Asking
+from proxy.control import Governed, inherited, obey
 from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
-from proxy.ledger import random_hex
+from proxy.judging import edits_answers
 from proxy.options import Start
-from proxy.policy import Policy
-from proxy.relay import Relay
+from proxy.relays import Relays
 from proxy.saying import say
 from proxy.seats import Seats
-from proxy.spanfile import SpanFile, SpanFileError, make_folder
+from proxy.spanfile import SpanFileError, make_folder
+from proxy.spans import JSON
 from proxy.upstream import HEAD_LIMIT, Upstream
 
 RECORD_FAILED = 74
@@ -74,27 +75,14 @@ def check_folder(folder: str) -> None:
 
 def make_asking(start: Start, version: str) -> Asking:
     """What reads and records what clients ask; `version` is ours."""
-
-    def open_relay() -> Relay:
-        identity = start.identity._replace(connection=random_hex(16))
-        spans = SpanFile.create(start.folder, identity.server_id)
-        if start.exporter is not None:
-            spans.tap = start.exporter.offer
-        return Relay(identity, start.policy, version, spans, start.redactor, splice=start.splice)
-
-    return Asking(Seats(open_relay, start.key), start.policy)
-
-
-def edits_answers(policy: Policy | None) -> bool:
-    """Whether a policy may edit what a server answers."""
-    return policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
+    relays = Relays(start, version)
+    return Asking(Seats(relays.open, start.key), start.policy, relays.reload)
 
 
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
-    asking = make_asking(start, version)
-    return HttpProxy(Upstream(front.upstream), asking, doors, edits=edits_answers(start.policy))
+    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits_answers(start.policy))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -142,7 +130,11 @@ def make_server(proxy: HttpProxy) -> uvicorn.Server:
 
 
 async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], None]) -> str:
-    """Serve until a signal comes; its name. `started` is called as soon as requests are taken."""
+    """Serve until a signal comes; its name. `started` is called as soon as requests are taken.
+
+    A supervisor, if there is one, may ask for more. Raises ControlError.
+    """
+    control = inherited(os.environ)
     server = make_server(proxy)
     reasons: list[str] = []
 
@@ -155,8 +147,20 @@ async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], 
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop, number.name)
     started()
+    obeying = None
+    if control is not None:
+        governed = Governed(proxy.reload, lambda: health_of(proxy.asking.seats), stop)
+        obeying = asyncio.create_task(obey(control, governed))
     await server.serve(sockets=[listening])
+    if obeying is not None:
+        obeying.cancel()
+        await asyncio.gather(obeying, return_exceptions=True)
     return reasons[0] if reasons else "client_ended"
+
+
+def health_of(seats: Seats) -> dict[str, JSON]:
+    """How a proxy is: connections of the record that are open, calls of tools so far, and what went wrong with it."""
+    return {"connections": len(seats), "calls": seats.calls, "record_failure": seats.failure}
 
 
 def raise_limit() -> None:

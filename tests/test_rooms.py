@@ -20,6 +20,8 @@ EDGES = {
     "signals",
     "spanfile",
     "relay",
+    "relays",
+    "control",
     "pumps",
     "stdio",
     "child",

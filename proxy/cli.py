@@ -114,7 +114,7 @@ def http(
     try:
         context, key = read_first(options)
         redactor = make_redactor(context, key, {})
-        started = start("http", options, context, key, redactor)
+        started = start("http", options, context, key, redactor, (url,))
         from proxy.httpserve import Front, serve  # noqa: PLC0415  (a server costs more than all else here)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 
@@ -193,8 +193,15 @@ def bridge(
     metavar="NAME=VARIABLE",
     help="A header whose value is that of an environment variable, which no list of processes shows.",
 )
+@click.option("--bearer-env", metavar="VARIABLE", help="The variable that holds a bearer token for Authorization.")
 @click.argument("url", metavar="URL")
-def connect(url: str, header: tuple[str, ...], header_env: tuple[str, ...], **options: Unpack[Shared]) -> None:
+def connect(
+    url: str,
+    header: tuple[str, ...],
+    header_env: tuple[str, ...],
+    bearer_env: str | None,
+    **options: Unpack[Shared],
+) -> None:
     """Stand between a client on our own stdin and stdout and the MCP server at URL, which speaks Streamable HTTP.
 
     Over stdio there are no headers, sessions and streams, so the bridge has to write and keep them itself: session id,
@@ -213,7 +220,7 @@ def connect(url: str, header: tuple[str, ...], header_env: tuple[str, ...], **op
         from proxy.connectwords import read_headers, secrets_of  # noqa: PLC0415  (the same)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 
-        headers = read_headers(header, header_env, os.environ)
+        headers = read_headers(header, header_env, os.environ, bearer_env)
         context = context._replace(secrets=(*context.secrets, *secrets_of(headers)))
         redactor = make_redactor(context, key, {})
         started = start("stdio", options, context, key, redactor)

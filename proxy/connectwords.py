@@ -51,8 +51,13 @@ def _header(option: str, name: str, value: str) -> tuple[bytes, bytes]:
     return name.lower().encode(), text
 
 
-def read_headers(given: Iterable[str], named: Iterable[str], environment: Mapping[str, str]) -> Headers:
-    """The headers of `--header 'Name: value'` and `--header-env Name=VARIABLE`. Raises HeaderError."""
+def read_headers(
+    given: Iterable[str], named: Iterable[str], environment: Mapping[str, str], bearer: str | None = None
+) -> Headers:
+    """The headers of `--header 'Name: value'`, `--header-env Name=VARIABLE` and `--bearer-env VARIABLE`.
+
+    Raises HeaderError.
+    """
     found: Headers = []
     for one in given:
         name, colon, value = one.partition(":")
@@ -66,6 +71,10 @@ def read_headers(given: Iterable[str], named: Iterable[str], environment: Mappin
         if variable not in environment:
             raise HeaderError(f"--header-env {name.strip()[:40]}: the variable {variable[:40]} is not set")
         found.append(_header("--header-env", name, environment[variable]))
+    if bearer is not None:
+        if bearer not in environment:
+            raise HeaderError(f"--bearer-env: the variable {bearer[:40]} is not set")
+        found.append(_header("--bearer-env", "Authorization", f"Bearer {environment[bearer]}"))
     return found
 
 

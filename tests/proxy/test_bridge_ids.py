@@ -116,6 +116,14 @@ def test_a_header_that_cannot_be_sent_is_named_and_its_value_is_not(option: str,
     assert "sesame" not in str(caught.value)
 
 
+def test_a_bearer_token_comes_from_a_variable_and_is_secret() -> None:
+    found = read_headers([], [], {"TOKEN": "sesame-3"}, "TOKEN")
+    assert found == [(b"authorization", b"Bearer sesame-3")]
+    assert "sesame-3" in secrets_of(found)
+    with pytest.raises(HeaderError, match="--bearer-env: the variable NOT_SET is not set"):
+        read_headers([], [], {}, "NOT_SET")
+
+
 def test_a_header_from_a_variable_that_is_not_set_is_an_error() -> None:
     for named in ("a=NOT_SET", "a", "a="):
         with pytest.raises(HeaderError):

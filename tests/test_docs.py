@@ -48,6 +48,7 @@ from harness.scenariofile import (
 )
 from harness.seedfile import read_seed
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
+from harness.up.upfile import UpEntry, UpServerEntry, load_up_file
 from harness.verdict import FailureCategory, Finding, Mode, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
@@ -151,7 +152,7 @@ KNOWN: dict[str, list[tuple[str, ...]]] = {
     "json": [(), ("mcpServers",)],
     "python": [()],
     "text": [(), ("span",)],
-    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("part",), ("broken",), ()],
+    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("up",), ("part",), ("broken",), ()],
 }
 
 
@@ -177,6 +178,8 @@ def test_an_example_in_yaml_is_read_by_the_real_loader(block: Block, tmp_path: P
             problems: list[Problem] = []
             read_seed(file, problems)
             assert problems == []
+        case "up":
+            load_up_file(file, {"TICKETS_TOKEN": "token"})
         case "part":
             load_document(block.text, str(block))
         case word:
@@ -371,6 +374,8 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
         ("validate", {"0", "2"}),
+        ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
+        ("wrap", {"0", "1", "2"}),
     ],
 )
 def test_every_exit_code_is_named(name: str, codes: set[str]) -> None:
@@ -422,6 +427,10 @@ def test_every_field_of_a_scenario_is_in_its_table_and_no_other() -> None:
     assert set(told["Limits"]) == fields(LimitsEntry)
     assert set(told["Expected"]) == fields(ExpectedEntry)
     assert set(told["Facts"]) == fields(FactEntry)
+
+
+def test_every_field_of_a_file_of_wiretrap_up_is_in_a_table_and_no_other() -> None:
+    assert set(first_cells(section("up.md", "The file"))) == fields(UpEntry) | fields(UpServerEntry)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ class _Reading:
             return None
         if entry.env is not None and entry.command is None:
             self.intake.wrong((*path, "env"), "only a command has env")
-        url = "" if entry.url is None else self.filled(entry.url, (*path, "url"))
+        url = entry.url or ""
         if url:
             try:
                 read_origin(url)
@@ -146,10 +146,9 @@ class _Reading:
         for place, name in enumerate(entry.secrets):
             if name not in self.environment:
                 self.intake.wrong(("secrets", place), f"the variable {name!r} is not set; it is to hold a secret")
-        otlp = None if entry.otlp is None else self.filled(entry.otlp, ("otlp",))
-        if otlp is not None:
+        if entry.otlp is not None:
             try:
-                parse_endpoint(otlp)
+                parse_endpoint(entry.otlp)
             except EndpointError as error:
                 self.intake.wrong(("otlp",), str(error).removeprefix("--otlp "))
         shared = self.policy(data, ()) if "policy" in data else None
@@ -169,7 +168,7 @@ class _Reading:
             self.path,
             entry.run or "",
             spans,
-            otlp,
+            entry.otlp,
             entry.health,
             tuple(entry.secrets),
             entry.trace_context,

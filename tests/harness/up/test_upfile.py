@@ -9,7 +9,7 @@ from harness.commands.up import shown
 from harness.up.upfile import UpFileError, UpServer, load_up_file
 from proxy.spans import JSON
 
-ENVIRONMENT = {"TOKEN": "secret-token", "BASE": "https://mcp.example"}
+ENVIRONMENT = {"TOKEN": "secret-token"}
 
 
 def written(folder: Path, text: str) -> Path:
@@ -41,7 +41,7 @@ servers:
     trust: internal
     port: 8101
     policy: {rules: [{deny: mcp/local/x}]}
-  remote: {url: "${BASE}/mcp"}
+  remote: {url: "https://mcp.example/mcp"}
 """,
     )
     file = load_up_file(path, ENVIRONMENT)
@@ -63,6 +63,10 @@ servers:
         ("servers: [x]", "1: servers: expected a map from server ids to servers, not a list"),
         ("servers:\n  a: {}", "2: servers.a: a server has exactly one of command and url"),
         ("servers:\n  a: {url: ftp://x}", "2: servers.a.url: 'ftp://x' is no address of a server; it begins with"),
+        (
+            "servers:\n  a: {url: '${TOKEN}/x'}",
+            "2: servers.a.url: '${TOKEN}/x' is no address of a server; it begins with",
+        ),
         ("servers:\n  a: {url: 'http://x', env: {A: b}}", "2: servers.a.env: only a command has env"),
         ("servers:\n  a b: {command: [x]}", "2: servers.a b: 'a b' is no server id"),
         ("servers:\n  a: {command: []}", "2: servers.a.command: this may not be empty"),

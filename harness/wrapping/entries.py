@@ -24,6 +24,7 @@ _SIGNS_IN = ("oauth", "auth", "authProviderType", "headersHelper", "http_headers
 """Fields by which a client gets credentials itself, which a server over stdio has no use for."""
 LONGEST_ID = 100
 """Characters of an id: it begins the names of span files."""
+_BASE = re.compile(r"^\$(?:\{[^}]*\}|\w+)")
 _OWN = ("--header-env", "--bearer-env", "--")
 """The words that wrapping adds behind those that a person asked for."""
 _URLS = ("httpUrl", "url")
@@ -180,6 +181,9 @@ def _check_url(url: str) -> None:
         raise LeftError(f"its URL cannot be read: {error}") from None
     if parts.scheme not in ("http", "https", "") or not (parts.netloc or "$" in url):
         raise LeftError("its URL does not begin with http:// or https://")
+    # One that stands for where the server is may be filled in; one behind that is as likely as not a key.
+    if "$" in _BASE.sub("", url, 1):
+        raise LeftError("its URL has a variable in it, which would be filled in on a command line")
     if secret:
         raise LeftError("its URL has a query or a user in it, which would come to stand on a command line")
 

@@ -108,6 +108,7 @@ def test_every_server_is_started_through_the_proxy_and_all_else_stays(name: str)
     ("entry", "why"),
     [
         ({"url": "https://a.example/mcp?key=k"}, "would come to stand on a command line"),
+        ({"url": "https://a.example/${KEY}/mcp"}, "which would be filled in on a command line"),
         ({"url": "https://u:p@a.example/mcp"}, "would come to stand on a command line"),
         ({"url": "https://a.example", "oauth": {"clientId": "x"}}, "signs in by itself (oauth)"),
         ({"url": "https://a.example", "headersHelper": "x"}, "signs in by itself (headersHelper)"),

@@ -62,9 +62,7 @@ class _Reader:
             case _:
                 match = _BARE.match(self.text, self.place)
                 if match is None:
-                    raise self.wrong(
-                        f"{self.text[start : start + 20]!r} is no value" if begun else "a value is missing"
-                    )
+                    raise self.wrong(f"{begun!r} begins no value" if begun else "a value is missing")
                 try:
                     value = json.loads(match[0])
                 except ValueError:

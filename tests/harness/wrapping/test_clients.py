@@ -173,7 +173,7 @@ def test_a_secret_in_a_header_stands_on_no_command_line() -> None:
         ('{"mcpServers": {"x": {}}', "json", "line 1: a ',' or the } of line 1 is missing"),
         ('{\n"mcpServers" {}}', "json", "line 2: a ':' is missing"),
         ("{\n'a': 1}", "json", "line 2: a text in quotes was expected"),
-        ('{"a": 01}', "json", "line 1: '01}' is no value"),
+        ('{"a": 01}', "json", "line 1: '0' begins no value"),
         ('{"a": "\\x"}', "json", "line 1: this text has an escape that JSON does not know"),
         ('{"a": 1} x', "json", "line 1: something stands behind the end"),
         ('{"a": 1 /* x', "json", "line 1: a comment that begins with /* has no end"),

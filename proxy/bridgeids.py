@@ -27,10 +27,13 @@ def one_line(text: str) -> bytes:
 
 
 def inner(text: str, holder: Member | None, key: str) -> Member | None:
-    """A member of the object that `holder` has for its value."""
+    """A member of the object that `holder` has for its value; None also where that has no one reading."""
     if holder is None or not isinstance(holder.value, dict):
         return None
-    members = scan_members(text, holder.start, STRICT).members
+    try:
+        members = scan_members(text, holder.start, STRICT).members
+    except (ValueError, IndexError, RecursionError):
+        return None
     return next((one for one in members if one.key == key), None)
 
 

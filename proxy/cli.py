@@ -30,10 +30,8 @@ class _Proxies(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in NOT_BUILT:
-            raise click.UsageError(
-                f"`wiretrap proxy {args[0]}` is not built yet; there are `proxy stdio` and `proxy http`",
-                ctx,
-            )
+            there = ", ".join(self.commands)
+            raise click.UsageError(f"`wiretrap proxy {args[0]}` is not built yet; there are {there}", ctx)
         return super().resolve_command(ctx, args)
 
 

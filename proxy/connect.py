@@ -103,7 +103,7 @@ class Connector:
                 self._begun(value(list(answer.headers), SESSION))
             headed.set()
             await self._answer(line, answer, asked, modern=modern)
-        except UpstreamError as problem:
+        except (UpstreamError, h11.LocalProtocolError) as problem:
             await self._failed(asked, str(problem))
         finally:
             headed.set()
@@ -273,7 +273,7 @@ class Connector:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         if self.session_id:
-            with suppress(TimeoutError, UpstreamError):
+            with suppress(TimeoutError, UpstreamError, h11.LocalProtocolError):
                 async with asyncio.timeout(FAREWELL):
                     await self._leave()
         self.server.close()

@@ -7,8 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hmac import digest
 from threading import Thread
@@ -49,6 +48,7 @@ class Edge:
         self._writing = ThreadPoolExecutor(1, "client")
         self._over = asyncio.Event()
         self.reason = "client_ended"
+        self._taking: asyncio.Future[None] | None = None
         self.connector = Connector(
             Upstream(target.origin), target.path.encode() or b"/", target.headers, relay, self.write
         )
@@ -76,15 +76,22 @@ class Edge:
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         """The thread that waits for the client; what it has read is sent on before it reads more."""
-        with suppress(RuntimeError, CancelledError):
-            while True:
-                try:
-                    chunk = os.read(self._from, CHUNK)
-                except OSError:
-                    chunk = b""
-                asyncio.run_coroutine_threadsafe(self._take(chunk), loop).result()
-                if not chunk:
-                    return
+        chunk = b" "
+        while chunk:
+            try:
+                chunk = os.read(self._from, CHUNK)
+            except OSError:
+                chunk = b""
+            taken: Future[None] = Future()
+            try:
+                loop.call_soon_threadsafe(self._begin, chunk, taken)
+            except RuntimeError:  # all is over
+                return
+            taken.result()
+
+    def _begin(self, chunk: bytes, taken: "Future[None]") -> None:
+        self._taking = asyncio.ensure_future(self._take(chunk))
+        self._taking.add_done_callback(lambda task: taken.set_result(None))
 
     async def _take(self, chunk: bytes) -> None:
         await self._pass(self._relay.from_client(chunk) if chunk else self._relay.client_ended())

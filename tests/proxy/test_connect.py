@@ -279,3 +279,12 @@ def test_what_policy_denies_a_server_is_answered_to_it_and_does_not_reach_the_cl
         reply = next(request for request in one.upstream.requests if method_of(request) == "answer")
         assert json.loads(reply.body)["error"]["code"] == DENIED
         assert reply.values("mcp-session-id") == ["s1"]
+
+
+def test_a_client_that_does_not_listen_any_more_ends_it(tmp_path: Path) -> None:
+    with connected(tmp_path) as one:
+        one.output.close()
+        one.send(call("ok"))
+        assert one.ended.wait(WAIT)
+        (closed,) = one.spans("connection_closed")
+    assert closed.attributes[v.CLOSE_REASON] == "client_ended"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Event
-from time import monotonic
 
 import anyio
 import mcp_types as t
@@ -74,7 +73,9 @@ def test_an_sdk_client_over_stdio_sees_of_a_server_over_http_all_that_it_says(sd
     assert [span.attributes[v.CLOSE_REASON] for span in closed] == ["client_ended"] * 2
 
 
-def test_told_to_stop_it_is_gone_at_once_and_its_session_is_ended_and_its_spans_are_whole(tmp_path: Path) -> None:
+def test_told_to_stop_it_is_gone_with_a_call_open_and_its_session_is_ended_and_its_spans_are_whole(
+    tmp_path: Path,
+) -> None:
     called = Event()
 
     def hold(request: Request) -> None:
@@ -101,10 +102,8 @@ def test_told_to_stop_it_is_gone_at_once_and_its_session_is_ended_and_its_spans_
             process.stdin.write(call("ok").encode() + b"\n")
             process.stdin.flush()
             assert called.wait(WAIT)
-            before = monotonic()
             process.send_signal(signal.SIGTERM)
             assert process.wait(WAIT) == 0
-            assert monotonic() - before < 1.5
         assert [request.method for request in upstream.requests] == ["POST", "POST", "DELETE"]
         assert upstream.requests[-1].values("mcp-session-id") == ["s1"]
     finally:

@@ -91,7 +91,7 @@ def test_told_to_stop_it_is_gone_with_a_call_open_and_its_session_is_ended_and_i
 
     upstream = Upstream(hold)
     try:
-        url = f"http://127.0.0.1:{upstream.port}/mcp"
+        url = f"http://127.0.0.1:{upstream.port}/mcp?a=b&token=sesame-2"
         with subprocess.Popen(command(tmp_path, url), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -106,6 +106,7 @@ def test_told_to_stop_it_is_gone_with_a_call_open_and_its_session_is_ended_and_i
             assert process.wait(WAIT) == 0
         assert [request.method for request in upstream.requests] == ["POST", "POST", "DELETE"]
         assert upstream.requests[-1].values("mcp-session-id") == ["s1"]
+        assert {request.target for request in upstream.requests} == {"/mcp?a=b&token=sesame-2"}
     finally:
         upstream.close()
     spans = list(read_spans([str(tmp_path / "spans")], lambda note: None))
@@ -117,6 +118,7 @@ def test_told_to_stop_it_is_gone_with_a_call_open_and_its_session_is_ended_and_i
     ("options", "said"),
     [
         (["ftp://x"], "begins with http:// or https://"),
+        (["http://x/ y?key=hidden-value"], "percent-encode"),
         (["http://x/", "--header", "a: hidden-value\n1"], "control character"),
     ],
 )

@@ -45,7 +45,9 @@ class Member(NamedTuple):
 class Message(NamedTuple):
     """One JSON object of a line: the line's `text`, the object at `start:end`, its members, and those of `params`.
 
-    Of repeated keys the last one counts, as in most readers; a strict read has none.
+    Of repeated keys the last one counts, as in most readers; a strict read has none. `method` is None where it is
+    absent or no text, `id_text` the id as it crossed the wire, and `id_key` the id to correlate by, None where it is
+    absent or neither a string nor a number.
     """
 
     text: str
@@ -53,29 +55,14 @@ class Message(NamedTuple):
     end: int
     members: dict[str, Member]
     params: dict[str, Member]
+    method: str | None
+    id_text: str | None
+    id_key: IdKey | None
 
     @property
     def source(self) -> str:
         """The object's own text."""
         return self.text[self.start : self.end]
-
-    @property
-    def method(self) -> str | None:
-        """The method, or None where it is absent or no text."""
-        member = self.members.get("method")
-        return member.value if member is not None and isinstance(member.value, str) else None
-
-    @property
-    def id_text(self) -> str | None:
-        """The id's text as it crossed the wire, or None without one."""
-        member = self.members.get("id")
-        return None if member is None else self.text[member.start : member.end]
-
-    @property
-    def id_key(self) -> IdKey | None:
-        """The id to correlate by, or None where it is absent or neither a string nor a number."""
-        member = self.members.get("id")
-        return None if member is None else id_key(member.value, self.text[member.start : member.end])
 
     @property
     def is_answer(self) -> bool:
@@ -126,8 +113,13 @@ _LOOSE = JSONDecoder(strict=False)
 _LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
 
 
-_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
-"""A key without escapes, its colon and the blanks around it; any other key takes the decoder's way."""
+_PLAIN = re.compile(
+    r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*'
+    r'(?:(?:"([^"\\\x00-\x1f]*)"|(-?(?:0|[1-9][0-9]{0,17})))[ \t\n\r]*([,}])[ \t\n\r]*)?'
+)
+"""A key without escapes, its colon, and if the value is a text without escapes or a short whole number, that and what
+is behind it. In such a text a reader can see nothing but what stands there; any other takes the decoder's way.
+"""
 _BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
 
 
@@ -164,10 +156,22 @@ def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None
 def _scan(text: str, at: int, scan: _Scan, decoder: JSONDecoder, opened: str | None) -> _Object:
     members: list[Member] = []
     params: list[Member] = []
+    plain_at, behind_at = _PLAIN.match, _BEHIND.match
     while True:
-        plain = _PLAIN_KEY.match(text, at)
+        plain = plain_at(text, at)
         if plain is not None:
-            key, begin = plain[1], plain.end()
+            key, said, number, mark = plain.groups()
+            if mark is not None:
+                begin, end = plain.span(2 if number is None else 3)
+                if number is None:
+                    members.append(Member(key, said, begin - 1, end + 1))
+                else:
+                    members.append(Member(key, int(number), begin, end))
+                if mark == "}":
+                    return _Object(members, plain.end(4), params)
+                at = plain.end()
+                continue
+            begin = plain.end()
         else:
             if text[at] != '"':
                 raise FrameError(f"a key is missing at character {at}")
@@ -178,12 +182,12 @@ def _scan(text: str, at: int, scan: _Scan, decoder: JSONDecoder, opened: str | N
                 raise FrameError(f"a colon is missing at character {at}")
             begin = _skip(text, at + 1)
         if key == opened and text[begin] == "{":
-            params, at = scan_members(text, begin, decoder)[:2]
+            params, at, _ = scan_members(text, begin, decoder)
             value: JSON = {member.key: member.value for member in params}
         else:
             value, at = scan(text, begin)
         members.append(Member(key, value, begin, at))
-        behind = _BEHIND.match(text, at)
+        behind = behind_at(text, at)
         if behind is None:
             raise FrameError(f"a comma is missing at character {at}")
         if behind[1] == "}":
@@ -193,14 +197,14 @@ def _scan(text: str, at: int, scan: _Scan, decoder: JSONDecoder, opened: str | N
 
 def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
     members, end, inner = scan_members(text, start, decoder, "params")
-    table = {member.key: member for member in members}
-    params = {member.key: member for member in inner}
+    table = {member[0]: member for member in members}
+    params = {member[0]: member for member in inner}
+    method, named = table.get("method"), table.get("id")
     if decoder is STRICT:
         if len(table) != len(members):
             raise FrameError(f"the key {shown(_repeated(member.key for member in members))} is repeated")
         if len(params) != len(inner):
             raise FrameError(f"the key {shown(_repeated(member.key for member in inner))} is repeated")
-        method = table.get("method")
         if method is not None and not isinstance(method.value, str):
             raise FrameError("its method is no text, and some readers make text of it")
         problem = None if table.keys() <= ENVELOPE_NAMES else envelope_problem(table)
@@ -208,7 +212,11 @@ def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
             problem = params_problem(params)
         if problem is not None:
             raise FrameError(problem)
-    return Message(text, start, end, table, params)
+    said = method.value if method is not None and isinstance(method.value, str) else None
+    if named is None:
+        return Message(text, start, end, table, params, said, None, None)
+    id_text = text[named.start : named.end]
+    return Message(text, start, end, table, params, said, id_text, id_key(named.value, id_text))
 
 
 def _batch(text: str, at: int, decoder: JSONDecoder) -> tuple[list[Message], int]:

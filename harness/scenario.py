@@ -27,7 +27,8 @@ from harness.scenariofile import (
 )
 from harness.scenariopolicy import read_policy
 from harness.seedfile import read_seed
-from proxy.policy import Policy, check_server_id
+from proxy.glob import check_server_id
+from proxy.policy import Policy
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON

@@ -130,7 +130,6 @@ class ClientSide:
             if exchange.call is not None:
                 exchange.leg = wire.rounds.next(message, exchange.call)
             wire.from_client.add(exchange)
-            wire.unencoded.append(exchange)
         if one.decision is None:
             return exchange, []
         return exchange, [wire.decision(one, place, seq, now, CLIENT_TO_SERVER, odd, alone=exchange is None)]

@@ -3,6 +3,7 @@
 Refuses to know the wire's order and state.
 """
 
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quote
 from typing import Literal, NamedTuple
 
@@ -116,7 +117,24 @@ def is_judged(method: str) -> bool:
 
 
 _RULING = template(v.DECISION, v.DECISION_RULE, v.DECISION_REASON)
-_ENFORCED = {flag: encode_attribute(v.DECISION_ENFORCED, flag) for flag in (True, False)}
+_SHORT = 256
+"""Characters of a name that is remembered with what is said of it."""
+
+
+@lru_cache(256)
+def _about(decision: Decision, method: str | None, canonical: str) -> str:
+    """The encoded attributes of a decision and what it is about."""
+    found = [
+        _RULING % (quote(decision.verdict), quote(decision.rule), quote(decision.reason)),
+        encode_attribute(v.DECISION_ENFORCED, decision.enforced),
+    ]
+    if method is not None:
+        found.append(encode_attribute(v.METHOD, method))
+    if canonical:
+        found.append(encode_attribute(v.TOOL_CANONICAL, canonical))
+        if method == "resources/read":
+            found.append(encode_attribute(v.RESOURCE_URI, canonical.partition("/resource:")[2]))
+    return ",".join(found)
 
 
 class Ruling(NamedTuple):
@@ -132,17 +150,8 @@ class Ruling(NamedTuple):
 
         There are no gen_ai.* among them: other readers would count the call twice (record.md section 3).
         """
-        decision = self.decision
-        found = [
-            _RULING % (quote(decision.verdict), quote(decision.rule), quote(decision.reason)),
-            _ENFORCED[decision.enforced],
-        ]
-        if self.method is not None:
-            found.append(encode_attribute(v.METHOD, self.method))
-        if self.canonical:
-            found.append(encode_attribute(v.TOOL_CANONICAL, self.canonical))
-            if self.method == "resources/read":
-                found.append(encode_attribute(v.RESOURCE_URI, self.canonical.partition("/resource:")[2]))
+        short = len(self.canonical) + len(self.method or "") <= _SHORT
+        found = [(_about if short else _about.__wrapped__)(self.decision, self.method, self.canonical)]
         if self.id_text is not None:
             found.append(encode_attribute(v.ID_TEXT, self.id_text))
         return found

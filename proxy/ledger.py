@@ -83,7 +83,7 @@ class Strand:
     def take(self, piece: Piece) -> Step:
         """What a piece leads to, with all that is known now on the record, the answers that are about to go on too."""
         (step,) = self.take_all([piece])
-        if self.side == "server" or self.session.connection.owed:
+        if self.session.owes:
             self.settle()
         return step
 
@@ -110,7 +110,7 @@ class Strand:
     def settle(self) -> None:
         """Record the answers that are owed a record."""
         try:
-            self._write(self.session.connection.settle())
+            self._write(self.session.settle())
         except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
             self._fault(error)
 
@@ -142,9 +142,10 @@ class Strand:
         return Step([], data if self.side == "server" and not self.session.edits else b"")
 
     def _piece(self, piece: Piece, moment: Stamp) -> Step:
+        if piece.part is Part.WHOLE:
+            return self.session.line(self.side, piece.data, moment)
+        self.session.server.catch_up()
         match piece.part:
-            case Part.WHOLE:
-                return self.session.line(self.side, piece.data, moment)
             case Part.FIRST:
                 return self._first(piece.data)
             case Part.MORE:

@@ -53,8 +53,14 @@ class Place(NamedTuple):
 
 
 _PAYLOADS = {
-    label: number_template(v.payload_bytes(label)) + "," + template(v.payload_sha256(label))
-    for label in ("arguments", "result", "params", "request")
+    (key, label): f"{template(key)},{number_template(v.payload_bytes(label))},{template(v.payload_sha256(label))}"
+    for key, label in (
+        (v.TOOL_ARGUMENTS, "arguments"),
+        (v.TOOL_RESULT, "result"),
+        (v.RESULT, "result"),
+        (v.PARAMS, "params"),
+        (v.REQUEST, "request"),
+    )
 }
 
 
@@ -65,7 +71,7 @@ def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list
         raw = raw[:CAP]
         text = raw.decode("utf-8", "surrogateescape")
         truncated = True
-    attributes = [encode_attribute(key, text), _PAYLOADS[label] % (len(raw), f'"{sha256(raw).hexdigest()}"')]
+    attributes = [_PAYLOADS[key, label] % (quote(text), len(raw), f'"{sha256(raw).hexdigest()}"')]
     if truncated:
         attributes.append(encode_attribute(v.payload_truncated(label), True))
     return attributes

@@ -110,8 +110,9 @@ class Relay:
         So no peer waits for what it need not wait for: a call is on disk before the server sees it, and by the time
         that its answer goes on its effect is done (wire rules 8 and 9).
         """
-        with self._lock:
-            self._settle()
+        if self.session.owes:
+            with self._lock:
+                self._settle()
 
     def _settle(self) -> None:
         self._strands["server"].settle()

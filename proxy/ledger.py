@@ -14,10 +14,25 @@ from proxy.scan import EnvelopeScanner
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile, SpanFileError
 
+_TOGETHER = 64
+"""Messages whose records are written with one write at most: more of them at once cost memory and win no time."""
+_POOL = 512
 
-def random_hex(digits: int) -> str:
-    """Random lower-case hex digits, an even number of them."""
-    return os.urandom(digits // 2).hex()
+
+class RandomHex:
+    """Random lower-case hex digits from the system, asked for in one go for many ids."""
+
+    def __init__(self) -> None:
+        self._pool = ""
+        self._at = 0
+
+    def __call__(self, digits: int) -> str:
+        """So many digits, at most 512, never the same ones twice."""
+        at = self._at
+        if at + digits > len(self._pool):
+            self._pool, at = os.urandom(_POOL // 2).hex(), 0
+        self._at = at + digits
+        return self._pool[at : at + digits]
 
 
 def now() -> Stamp:
@@ -101,6 +116,9 @@ class Strand:
                 moment = now()
                 step = self._guarded(piece, moment)
                 waiting.append((step, moment))
+                if len(waiting) == _TOGETHER:
+                    done += self._written(waiting)
+                    waiting = []
             else:
                 done += self._written(waiting)
                 waiting = []
@@ -117,7 +135,8 @@ class Strand:
     def _written(self, waiting: list[tuple[Step, Stamp]]) -> list[Step]:
         """Write the records of whole messages; their steps, or those in their place when they were not written."""
         if self._write([record for step, _ in waiting for record in step.records]):
-            return [step for step, _ in waiting]
+            # What is on the file is not held until its line has gone on.
+            return [step._replace(records=[]) for step, _ in waiting]
         return [self.session.unrecorded(self.side, step, moment) for step, moment in waiting]
 
     def _guarded(self, piece: Piece, moment: Stamp) -> Step:
@@ -142,10 +161,11 @@ class Strand:
         return Step([], data if self.side == "server" and not self.session.edits else b"")
 
     def _piece(self, piece: Piece, moment: Stamp) -> Step:
-        if piece.part is Part.WHOLE:
-            return self.session.line(self.side, piece.data, moment)
-        self.session.server.catch_up()
+        if piece.part is not Part.WHOLE:
+            self.session.server.catch_up()
         match piece.part:
+            case Part.WHOLE:
+                return self.session.line(self.side, piece.data, moment)
             case Part.FIRST:
                 return self._first(piece.data)
             case Part.MORE:
@@ -186,7 +206,7 @@ class Strand:
         return step._replace(records=[], forward=data, back=b"") if long.flows else step
 
     def _write(self, records: list[str]) -> bool:
-        if self.ledger.write(records):
+        if not records or self.ledger.write(records):
             return True
         self.session.connection.failed = True
         return False

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.frames import CAP
-from proxy.ledger import Ledger, Strand, now, random_hex
+from proxy.ledger import Ledger, RandomHex, Strand, now
 from proxy.lines import LineBuffer, Piece
 from proxy.policy import Policy
 from proxy.record import Identity
@@ -50,7 +50,7 @@ class Relay:
         *,
         splice: bool = False,
     ) -> None:
-        self.session = Session(identity, policy, version, random_hex, now())
+        self.session = Session(identity, policy, version, RandomHex(), now())
         self.session.recorder.redactor = redactor
         self.session.connection.splice = splice
         self.ledger = Ledger(spans)

@@ -16,7 +16,6 @@ from proxy.exchange import (
     Exchanges,
     Owed,
     ended,
-    member_text,
     negotiated,
 )
 from proxy.frames import Message
@@ -102,12 +101,14 @@ class Connection:
         if key is None or method is None or id_text is None:
             return None
         version = meta_text(message, VERSION_KEY) or ""
-        said = message.params.get("arguments") if method == "tools/call" else message.members.get("params")
-        text = None if said is None or (cut and method != "tools/call") else message.text_of(said)
+        if method == "tools/call":
+            text = message.given_text("arguments")
+        else:
+            text = None if cut else message.field_text("params")
         asked = Asked(seq, direction, one.canonical, one.target, text, cut)
         found = Exchange(place, method, now, id_text, key, asked, version)
         if version and direction == CLIENT_TO_SERVER and method in JUDGED:
-            found.call = (method, one.target, member_text(message, "arguments") or "")
+            found.call = (method, one.target, message.given_text("arguments") or "")
         return found
 
     def decision(
@@ -189,9 +190,9 @@ class Connection:
     def notification(self, message: Message, method: str, now: Stamp, direction: str, place: Place) -> str:
         """The line of a message that asks for no answer."""
         attributes = self.recorder.fact("notification", now, direction, {v.METHOD: method})
-        params = message.members.get("params")
+        params = message.field_text("params")
         if params is not None:
-            attributes += payload(v.PARAMS, "params", message.text_of(params))
+            attributes += payload(v.PARAMS, "params", params)
         return self.recorder.line(place, method, INTERNAL, (now.wall, now.wall), attributes)
 
     def malformed(self, text: str, why: str, now: Stamp, direction: str, *, truncated: bool = False) -> str:

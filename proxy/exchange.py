@@ -160,26 +160,19 @@ class Exchanges:
         return rest
 
 
-def member_text(message: Message, name: str) -> str | None:
-    """The exact text of a member of `params`, or None without it."""
-    member = message.params.get(name)
-    return None if member is None else message.text_of(member)
-
-
 def _answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:
     """Encoded attributes of an answer, the message of an error status (None without one), and the outcome."""
-    error, result = message.members.get("error"), message.members.get("result")
-    if error is not None and (error.value is not None or result is None):
-        attributes = payload(v.RESULT, "result", message.text_of(error))
-        code = error.value.get("code") if isinstance(error.value, dict) else None
-        said = error.value.get("message") if isinstance(error.value, dict) else None
+    text = message.field_text("result")
+    error = message.fields.get("error")
+    if error is not None or text is None:
+        attributes = payload(v.RESULT, "result", message.field_text("error") or "")
+        code = error.get("code") if isinstance(error, dict) else None
+        said = error.get("message") if isinstance(error, dict) else None
         more, failure = error_attributes(code, said)
         return attributes + more, failure, "protocol_error"
-    if result is None:
-        return [], None, "ok"
-    is_tool = exchange.method == "tools/call"
-    attributes = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", message.text_of(result))
-    if is_tool and isinstance(result.value, dict) and result.value.get("isError") is True:
+    is_tool, result = exchange.method == "tools/call", message.fields.get("result")
+    attributes = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", text)
+    if is_tool and isinstance(result, dict) and result.get("isError") is True:
         attributes.append(encode_attribute(v.ERROR_TYPE, "tool_error"))
         return attributes, "the tool's result is an error", "tool_error"
     return attributes, None, "ok"
@@ -197,17 +190,17 @@ def error_attributes(code: JSON, said: JSON) -> tuple[list[str], str | None]:
 
 def requested(message: Message) -> IdKey | None:
     """The id of the request that a cancellation names, or None."""
-    member = message.params.get("requestId")
-    return None if member is None else id_key(member.value, message.text_of(member))
+    text = message.given_text("requestId")
+    return None if text is None else id_key(message.given["requestId"], text)
 
 
 def negotiated(exchange: Exchange, message: Message) -> str:
     """The protocol version that an answer settles: of initialize its own, in the new era the request's; else ""."""
-    result = message.members.get("result")
-    if result is None or not isinstance(result.value, dict):
+    result = message.fields.get("result")
+    if not isinstance(result, dict):
         return ""
     if exchange.method == "initialize":
-        version: JSON = result.value.get("protocolVersion")
+        version = result.get("protocolVersion")
         return version if isinstance(version, str) else ""
     return exchange.version
 

@@ -5,9 +5,10 @@ Refuses to know pipes, and what the server says.
 
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
-from proxy.frames import FrameError, Line, Message, read_loose, read_strict
+from proxy.frames import Line, Message, read_loose, read_strict
 from proxy.judging import Judgement, is_judged, judge_reading, judge_request, meta_text
 from proxy.longlines import Begun, first_seen, flowed
+from proxy.members import FrameError
 from proxy.policy import NO_POLICY, Decision
 from proxy.readings import SHORTEST_BUFFER, Reading, answerable_ids, hidden_readings, ids_of, nested_readings, readings
 from proxy.record import Place, Stamp

@@ -6,11 +6,12 @@ Refuses to know pipes, and which calls are allowed.
 from proxy import vocabulary as v
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
-from proxy.frames import FrameError, Message, read_loose, read_strict
+from proxy.frames import Message, read_loose, read_strict
 from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed
+from proxy.members import FrameError
 from proxy.policy import NO_POLICY, Decision, canonical_name
 from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp

@@ -13,7 +13,7 @@ from proxy.keys import fold_method, shown
 from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
 from proxy.readings import Reading
 from proxy.refusals import DENIED, NOT_READABLE
-from proxy.spans import JSON, encode_attribute, template
+from proxy.spans import encode_attribute, template
 
 Kind = Literal["tool", "resource", "prompt"]
 JUDGED: dict[str, tuple[Kind, str]] = {
@@ -60,19 +60,17 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
         reason = f"the method {shown(method)} is {meant!r} to a reader that folds case or cuts blanks"
         return Judgement(message, Decision("deny", "one reading", reason, enforced), code=NOT_READABLE)
     kind, key = JUDGED[method]
-    member = message.params.get(key)
-    if member is None or not isinstance(member.value, str):
+    target = message.given.get(key)
+    if not isinstance(target, str):
         if policy is None:
             return Judgement(message, NO_POLICY)
         return Judgement(message, Decision("deny", "a target", f"the {method} names no {kind}", enforced))
-    target = member.value
     canonical = ""
     try:
         canonical = canonical_name(server, kind, target)
         if policy is None:
             return Judgement(message, NO_POLICY, canonical, target)
-        arguments = message.params.get("arguments")
-        decision = policy.judge(canonical, trust, None if arguments is None else arguments.value)
+        decision = policy.judge(canonical, trust, message.given.get("arguments"))
     except Exception as error:  # fail closed, whatever went wrong
         decision = Decision("deny", "policy error", f"the policy could not judge it: {type(error).__name__}", enforced)
     return Judgement(message, decision, canonical, target)
@@ -159,6 +157,6 @@ class Ruling(NamedTuple):
 
 def meta_text(message: Message, key: str) -> str | None:
     """A string of the request's `_meta`, or None without it."""
-    meta = message.params.get("_meta")
-    value: JSON = meta.value.get(key) if meta is not None and isinstance(meta.value, dict) else None
+    meta = message.given.get("_meta")
+    value = meta.get(key) if isinstance(meta, dict) else None
     return value if isinstance(value, str) else None

@@ -19,15 +19,20 @@ _TOGETHER = 64
 _POOL = 512
 
 
+def random_hex(digits: int) -> str:
+    """Random lower-case hex digits, an even number of them."""
+    return os.urandom(digits // 2).hex()
+
+
 class RandomHex:
-    """Random lower-case hex digits from the system, asked for in one go for many ids."""
+    """The same for one connection, asked of the system in one go for many ids. Not for several threads at once."""
 
     def __init__(self) -> None:
         self._pool = ""
         self._at = 0
 
     def __call__(self, digits: int) -> str:
-        """So many digits, at most 512, never the same ones twice."""
+        """So many digits, at most 512."""
         at = self._at
         if at + digits > len(self._pool):
             self._pool, at = os.urandom(_POOL // 2).hex(), 0

@@ -100,7 +100,7 @@ class Connection:
         key, method, id_text = message.id_key, message.method, message.id_text
         if key is None or method is None or id_text is None:
             return None
-        version = meta_text(message, VERSION_KEY) or ""
+        version = (meta_text(message, VERSION_KEY) or "") if "_meta" in message.given else ""
         if method == "tools/call":
             text = message.given_text("arguments")
         else:

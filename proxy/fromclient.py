@@ -46,7 +46,7 @@ class ClientSide:
         strict = True
         try:
             line = read_strict(raw)
-            if any(is_judged(reading.method) for reading in hidden_readings(raw)):
+            if b"\r" in raw and any(is_judged(reading.method) for reading in hidden_readings(raw)):
                 raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
             if len(raw) > SHORTEST_BUFFER and self._hides_call(line, raw):
                 raise FrameError("a message stands inside it that is denied by itself")
@@ -63,8 +63,9 @@ class ClientSide:
             if wire.strict:
                 return self.refuse(raw, odd, now)
         judged = [self._judge(message, odd) for message in line.messages]
-        if any(one.refused for one in judged):
-            return self._refuse(judged, line, now)
+        for one in judged:
+            if one.refused:
+                return self._refuse(judged, line, now)
         return self._forward(judged, raw, odd, now, splice=wire.splice and strict)
 
     def _hides_call(self, line: Line, raw: bytes) -> bool:
@@ -97,11 +98,13 @@ class ClientSide:
         placed: list[tuple[Message, Place]] = []
         decided = False
         for one in judged:
-            place = self.connection.recorder.place(meta_text(one.message, "traceparent"))
+            given = one.message.given
+            parent = meta_text(one.message, "traceparent") if "_meta" in given else None
+            place = self.connection.recorder.place(parent)
             exchange, lines = self._message(one, place, odd, now)
             decided = decided or one.decision is not None
             records += lines
-            if one.message.method is not None:
+            if splice and one.message.method is not None:
                 placed.append((one.message, place))
             if exchange is not None:
                 opened.append(exchange)
@@ -109,8 +112,7 @@ class ClientSide:
             # Some reader may see a call where this one sees none: that is a decision all the same.
             records += self.connection.unread(raw, odd, now, CLIENT_TO_SERVER)
             decided = True
-        forward = spliced(raw, placed) if splice else raw
-        return Step(records, forward, gate=decided, opened=tuple(opened))
+        return Step(records, spliced(raw, placed) if splice else raw, b"", decided, tuple(opened))
 
     def _message(self, one: Judgement, place: Place, odd: str | None, now: Stamp) -> tuple[Exchange | None, list[str]]:
         """Open the exchange of a message that goes on, and record what is known of it now; its own span is `place`."""

@@ -38,7 +38,15 @@ class ServerSide:
         if not wire.guards and not wire.hides and _asks_nothing(raw):
             wire.passed.append((raw, now))
             return Step([], raw)
+        if not wire.passed:
+            return self._line(raw, now)
         self.catch_up()
+        late, wire.late = wire.late, []
+        step = self._line(raw, now)
+        return step._replace(records=late + step.records)
+
+    def _line(self, raw: bytes, now: Stamp) -> Step:
+        wire = self.connection
         if wire.guards:
             judged = self._guarded(raw, now) or self._asking(raw, now)
             if judged is not None:

@@ -52,10 +52,10 @@ class Ledger:
         self.spans = spans
         self.failure = ""
 
-    def write(self, records: list[str]) -> bool:
-        """Write span lines; at once; whether they are on the file."""
+    def write(self, records: list[str], *, checked: bool = True) -> bool:
+        """Write span lines at once; whether they are on the file. `checked`: see `SpanFile.append_all`."""
         try:
-            self.spans.append_all(records)
+            self.spans.append_all(records, checked=checked)
         except SpanFileError as error:
             self.fail(str(error))
             return False
@@ -115,38 +115,45 @@ class Strand:
         if self.ledger.failure:
             self.session.connection.failed = True
         done: list[Step] = []
-        waiting: list[tuple[Step, Stamp]] = []
+        waiting: list[Step] = []
         for piece in pieces:
             if piece.part is Part.WHOLE:
-                moment = now()
-                step = self._guarded(piece, moment)
-                waiting.append((step, moment))
+                waiting.append(self._guarded(piece))
                 if len(waiting) == _TOGETHER:
                     done += self._written(waiting)
                     waiting = []
             else:
                 done += self._written(waiting)
                 waiting = []
-                done.append(self._guarded(piece, now()))
-        return done + self._written(waiting)
+                done.append(self._guarded(piece))
+        return done + self._written(waiting) if done else self._written(waiting)
 
     def settle(self) -> None:
         """Record the answers that are owed a record."""
         try:
-            self._write(self.session.settle())
+            records = self.session.settle()
+            # Whether the file is still the one that was written to, the next decision asks; an answer need not.
+            if records and not self.ledger.write(records, checked=False):
+                self.session.connection.failed = True
         except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
             self._fault(error)
 
-    def _written(self, waiting: list[tuple[Step, Stamp]]) -> list[Step]:
+    def _written(self, waiting: list[Step]) -> list[Step]:
         """Write the records of whole messages; their steps, or those in their place when they were not written."""
-        if self._write([record for step, _ in waiting for record in step.records]):
-            # What is on the file is not held until its line has gone on.
-            return [step._replace(records=[]) for step, _ in waiting]
-        return [self.session.unrecorded(self.side, step, moment) for step, moment in waiting]
+        records = waiting[0].records if len(waiting) == 1 else [one for step in waiting for one in step.records]
+        if not self._write(records):
+            return [self.session.unrecorded(self.side, step, now()) for step in waiting]
+        if len(waiting) > 1:
+            for step in waiting:
+                step.records.clear()  # what is on the file is not held until its line has gone on
+        return waiting
 
-    def _guarded(self, piece: Piece, moment: Stamp) -> Step:
+    def _guarded(self, piece: Piece) -> Step:
         try:
-            return self._piece(piece, moment)
+            if piece.part is Part.WHOLE:
+                return self.session.line(self.side, piece.data, now())
+            self.session.server.catch_up()
+            return self._part(piece)
         except Exception as error:
             self._fault(error)
             self._long = None
@@ -165,17 +172,13 @@ class Strand:
     def _unseen(self, data: bytes) -> Step:
         return Step([], data if self.side == "server" and not self.session.edits else b"")
 
-    def _piece(self, piece: Piece, moment: Stamp) -> Step:
-        if piece.part is not Part.WHOLE:
-            self.session.server.catch_up()
+    def _part(self, piece: Piece) -> Step:
         match piece.part:
-            case Part.WHOLE:
-                return self.session.line(self.side, piece.data, moment)
             case Part.FIRST:
                 return self._first(piece.data)
             case Part.MORE:
                 return self._more(piece.data)
-            case Part.LAST:
+            case _:
                 return self._last(piece.data)
 
     def _first(self, data: bytes) -> Step:

@@ -16,10 +16,10 @@ CHUNK = 64 * 1024
 
 def write_all(fd: int, data: bytes) -> None:
     """Write all of `data`, however often it takes."""
-    view = memoryview(data)
-    while view:
+    done = 0
+    while done < len(data):
         try:
-            view = view[os.write(fd, view) :]
+            done += os.write(fd, memoryview(data)[done:] if done else data)
         except BlockingIOError:  # whoever shares the pipe with us has made it so
             _wait(fd, POLLOUT)
 

@@ -55,9 +55,10 @@ class Relay:
         self.session.connection.splice = splice
         self.ledger = Ledger(spans)
         self._lock = Lock()
+        self._edits = self.session.edits
         self._lines = {
             "client": LineBuffer(CAP),
-            "server": LineBuffer(CAP if self.session.edits else HELD_FROM_SERVER),
+            "server": LineBuffer(CAP if self._edits else HELD_FROM_SERVER),
         }
         self._strands = {"client": self.strand("client"), "server": self.strand("server")}
         self._mid_line = {"client": False, "server": False}
@@ -122,10 +123,14 @@ class Relay:
         with self._lock:
             steps = self._strands[side].take_all(pieces)
             # An answer that policy may have to look at is recorded first: what is seen of it is then all there is.
-            if side == "server" and self.session.edits:
+            if side == "server" and self._edits:
                 self._settle()
-            self._failing()
-        ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
+            elif self.ledger.failure:
+                self._failing()
+        if len(steps) == 1:
+            ahead, behind = steps[0].forward, steps[0].back
+        else:
+            ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]

@@ -61,7 +61,8 @@ class Session:
         """A whole line from a side."""
         if side == "server":
             return self.server.line(raw, now)
-        self.server.catch_up()
+        if self.connection.passed:
+            self.server.catch_up()
         return self.client.line(raw, now)
 
     @property

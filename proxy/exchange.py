@@ -74,19 +74,20 @@ class Exchange:
         """The encoded attributes of the request."""
         asked, method, key = self.asked, self.method, self.key[1]
         is_call = method == "tools/call"
+        id_text = quote(self.id_text)
+        plain_id = quote(key) if isinstance(key, str) else id_text
+        about = _about if len(asked.canonical) <= _SHORT else _about.__wrapped__
         attributes = [
             _REQUEST
-            % (
-                *('"request"', quote(method), quote(key if isinstance(key, str) else self.id_text)),
-                *(quote(self.id_text), quote(asked.direction), asked.seq, self.start.mono),
-            )
+            % ('"request"', quote(method), plain_id, id_text, quote(asked.direction), asked.seq, self.start.mono),
+            *about(method, asked.canonical, asked.target),
         ]
-        attributes += (_about if len(asked.canonical) <= _SHORT else _about.__wrapped__)(
-            method, asked.canonical, asked.target
-        )
         if asked.text is not None:
-            key_, label = (v.TOOL_ARGUMENTS, "arguments") if is_call else (v.PARAMS, "params")
-            attributes += payload(key_, label, asked.text)
+            attributes += (
+                payload(v.TOOL_ARGUMENTS, "arguments", asked.text)
+                if is_call
+                else payload(v.PARAMS, "params", asked.text)
+            )
         if asked.cut:
             attributes.append(encode_attribute(v.payload_truncated("arguments" if is_call else "params"), True))
         if self.status is not None:
@@ -247,16 +248,17 @@ def ended(
     attributes.append(_OUTCOME % f'"{outcome}"')
     if outcome not in {"unanswered", "cancelled"}:
         attributes.append(_ANSWERED % (recorder.next_seq() if seq is None else seq, now.mono))
-    if exchange.version or version:
-        attributes.append(_VERSION % quote(exchange.version or version))
-    if exchange.reused:
-        attributes.append(encode_attribute(v.ID_REUSED, True))
-    if exchange.interim:
-        attributes.append(encode_attribute(v.INTERIM, True))
-    if exchange.cancelled:
-        attributes.append(encode_attribute(v.CANCELLED, True))
-    if ours:
-        attributes.append(encode_attribute(v.REFUSED_BY_US, True))
+    version = exchange.version or version
+    if version:
+        attributes.append(_VERSION % quote(version))
+    if exchange.reused or exchange.interim or exchange.cancelled or ours:
+        flags = {
+            v.ID_REUSED: exchange.reused,
+            v.INTERIM: exchange.interim,
+            v.CANCELLED: exchange.cancelled,
+            v.REFUSED_BY_US: ours,
+        }
+        attributes += [encode_attribute(key, True) for key, flag in flags.items() if flag]
     if exchange.leg is not None:
         attributes.append(encode_attribute(v.ROUND_OF, exchange.leg.root))
         attributes.append(encode_attribute(v.ROUND, exchange.leg.number))

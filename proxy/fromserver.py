@@ -20,6 +20,7 @@ from proxy.rounds import InputRequest, asks_inside
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
 
+_NONE: frozenset[IdKey] = frozenset()
 _UNRECORDED = "the record cannot be written, so nothing is asked of the client"
 _TOO_LONG = "it is longer than what policy looks at"
 
@@ -52,17 +53,21 @@ class ServerSide:
             if judged is not None:
                 return judged
         if not wire.hides or not wire.from_client.open:
-            return self._passed(raw, frozenset(), now)
+            return self._passed(raw, _NONE, now)
         shown, ours, records = self._shown(raw, now)
         step = self._passed(shown, ours, now)
         return step._replace(records=records + step.records)
 
-    def catch_up(self) -> None:
-        """Look at the lines that went on unread. What is said of them, and of what follows, depends on their order."""
+    def catch_up(self, most: int = -1) -> None:
+        """Look at the lines that went on unread, or the first of them.
+
+        What is said of them, and of what follows, depends on their order.
+        """
         wire = self.connection
-        while wire.passed:
+        while wire.passed and most:
             raw, then = wire.passed.popleft()
-            wire.late += self._passed(raw, frozenset(), then).records
+            wire.late += self._passed(raw, _NONE, then).records
+            most -= 1
 
     def _passed(self, raw: bytes, ours: frozenset[IdKey], now: Stamp) -> Step:
         """A line that goes on as it is; `ours` are the ids whose answers in it are the proxy's own."""

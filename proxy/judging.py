@@ -44,7 +44,8 @@ class Judgement(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether the message must not go on."""
-        return self.decision is not None and self.decision.verdict == "deny" and self.decision.enforced
+        decision = self.decision
+        return decision is not None and decision.verdict == "deny" and decision.enforced
 
 
 def judge_request(message: Message, policy: Policy | None, server: str, trust: str) -> Judgement:

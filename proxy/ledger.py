@@ -4,7 +4,7 @@ Refuses to know how messages are cut out of bytes: a strand is given them whole,
 """
 
 import os
-from time import CLOCK_REALTIME, clock_gettime_ns, monotonic_ns
+from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
 from proxy.frames import CAP
@@ -42,7 +42,7 @@ class RandomHex:
 
 def now() -> Stamp:
     """This moment."""
-    return Stamp(monotonic_ns(), clock_gettime_ns(CLOCK_REALTIME))
+    return Stamp(monotonic_ns(), time_ns())
 
 
 class Ledger:
@@ -131,10 +131,10 @@ class Strand:
     def settle(self) -> None:
         """Record the answers that are owed a record."""
         try:
-            records = self.session.settle()
-            # Whether the file is still the one that was written to, the next decision asks; an answer need not.
-            if records and not self.ledger.write(records, checked=False):
-                self.session.connection.failed = True
+            while self.session.owes:
+                # Whether the file is still the one that was written to, the next decision asks; an answer need not.
+                if not self.ledger.write(self.session.settle(_TOGETHER), checked=False):
+                    self.session.connection.failed = True
         except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
             self._fault(error)
 

@@ -71,9 +71,9 @@ class Session:
         wire = self.connection
         return bool(wire.passed or wire.owed or wire.late)
 
-    def settle(self) -> list[str]:
-        """The span lines that are owed for what has gone on."""
-        self.server.catch_up()
+    def settle(self, most: int = -1) -> list[str]:
+        """The span lines that are owed for what has gone on; of what is unread yet only for so many lines."""
+        self.server.catch_up(most)
         return self.connection.settle()
 
     def unrecorded(self, side: Side, step: Step, now: Stamp) -> Step:

@@ -97,10 +97,7 @@ class SpanFile:
             try:
                 if checked:
                     self._check()
-                if len(lines) == 1 and isinstance(lines[0], str):
-                    data = f"{lines[0]}\n".encode()
-                else:
-                    data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
+                data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
                 written = os.write(self._fd, data)
                 if written != len(data):
                     raise OSError(f"short write, {written} of {len(data)} bytes")

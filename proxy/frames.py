@@ -125,7 +125,7 @@ class Line(NamedTuple):
     batch: bool
 
 
-def _quick(text: str, decoder: JSONDecoder) -> Message | None:
+def read_quickly(text: str, decoder: JSONDecoder) -> Message | None:
     """The message of a text that is nothing else, read by the C scanner alone; None where a careful look is needed.
 
     It takes only what the careful reading takes, and gives the same.
@@ -202,11 +202,12 @@ def _batch(text: str, at: int, decoder: JSONDecoder) -> tuple[list[Message], int
 
 
 def _read(text: str, decoder: JSONDecoder) -> Line:
-    quick = _quick(text, decoder)
-    return _read_carefully(text, decoder) if quick is None else Line((quick,), batch=False)
+    quick = read_quickly(text, decoder)
+    return read_carefully(text, decoder) if quick is None else Line((quick,), batch=False)
 
 
-def _read_carefully(text: str, decoder: JSONDecoder) -> Line:
+def read_carefully(text: str, decoder: JSONDecoder) -> Line:
+    """What a text holds, member by member; FrameError says why it is no message, and no array of such."""
     padded = text + "\n"  # so that a skip over blanks always ends inside the text
     try:
         at = skip(padded, 0)
@@ -265,4 +266,4 @@ def read_loose(line: bytes) -> Line:
     try:
         return _read(text, LOOSE)
     except FrameError:
-        return _read_carefully(text.removeprefix("\ufeff"), LOOSER)
+        return read_carefully(text.removeprefix("\ufeff"), LOOSER)

@@ -13,7 +13,7 @@ from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed
 from proxy.members import FrameError
 from proxy.policy import NO_POLICY, Decision, canonical_name
-from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
+from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
 from proxy.rounds import InputRequest, asks_inside
@@ -36,7 +36,7 @@ class ServerSide:
         wire = self.connection
         if not raw.strip(BLANK):
             return Step([], raw)
-        if not wire.guards and not wire.hides and _asks_nothing(raw):
+        if not wire.guards and not wire.hides and asks_nothing(raw):
             wire.passed.append((raw, now))
             return Step([], raw)
         if not wire.passed:
@@ -284,14 +284,6 @@ class ServerSide:
         said = f"Wiretrap refused this request: {_TOO_LONG}"
         back = [error(one, NOT_READABLE, said) for one in ids_of(scanner)]
         return Step(records, _lines(forward), _lines(back))
-
-
-def _asks_nothing(raw: bytes) -> bool:
-    """Whether a line is sure to be no request, and no result that asks for input, so that nothing waits for its record.
-
-    Without an escape of letters both have their words in them; a line that has them need not be one.
-    """
-    return b"method" not in raw and b"input_required" not in raw and b"\\u" not in raw
 
 
 def _instead(asked: Exchange, problem: Exception) -> str:

@@ -114,6 +114,8 @@ class Strand:
         """
         if self.ledger.failure:
             self.session.connection.failed = True
+        if len(pieces) == 1 and pieces[0].part is Part.WHOLE:
+            return self._written([self._guarded(pieces[0])])
         done: list[Step] = []
         waiting: list[Step] = []
         for piece in pieces:
@@ -126,14 +128,17 @@ class Strand:
                 done += self._written(waiting)
                 waiting = []
                 done.append(self._guarded(piece))
-        return done + self._written(waiting) if done else self._written(waiting)
+        return done + self._written(waiting)
 
     def settle(self) -> None:
         """Record the answers that are owed a record."""
         try:
-            while self.session.owes:
+            more = True
+            while more:
+                records = self.session.settle(_TOGETHER)
+                more = bool(self.session.connection.passed)
                 # Whether the file is still the one that was written to, the next decision asks; an answer need not.
-                if not self.ledger.write(self.session.settle(_TOGETHER), checked=False):
+                if records and not self.ledger.write(records, checked=False):
                     self.session.connection.failed = True
         except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
             self._fault(error)

@@ -227,8 +227,7 @@ class _Reading:
             if (problem := check_server_id(name)) is not None or not name.strip("."):
                 self.intake.wrong(path, problem or "a server id may not be dots alone")
             entry = self.intake.read(ServerEntry, item, path)
-            server = None if entry is None else self.server(entry, path)
-            if server is not None:
+            if entry is not None and (server := self.server(entry, path)) is not None:
                 servers[name] = server
             offer = (self.fixtures or {}).get(entry.fixture or "") if entry is not None else None
             if offer is not None:

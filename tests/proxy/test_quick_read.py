@@ -1,4 +1,4 @@
-"""The quick way of reading a message takes nothing that the careful one does not, and gives the same."""
+"""Each quick way of the wire gives what the careful one gives: reading a message, deciding on it, digesting it."""
 
 import hashlib
 import json
@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from proxy.frames import Message, read_carefully, read_quickly
 from proxy.members import LOOSE, STRICT
 from proxy.sha import sha256_hex
+from proxy.spans import JSON
 from tests.proxy.fuzz import CLIENT, SERVER, mutated
 from tests.proxy.test_bytes import json_values
 from tests.proxy.test_fail_open import lines
-from tests.proxy.wires import call
+from tests.proxy.wires import call, policy_of
 
 ANSWER = '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a \\"result\\": b"}],"isError":false}}'
 words = st.sampled_from(["result", "arguments", "params", '"result"', '"arguments":', "\\", "method", "é", "a:b,{}"])
@@ -68,6 +69,21 @@ def test_so_it_does_with_mutated_messages_of_the_protocol_and_takes_many_of_them
 def test_what_is_sent_most_is_read_the_quick_way(text: str) -> None:
     assert compare(text, STRICT)
     assert compare(f"{text}\n", LOOSE)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "evil", "lot"]), st.sampled_from([None, 1, 2, [], "x"])), max_size=30))
+def test_a_remembered_decision_is_the_one_that_a_new_policy_makes(calls: list[tuple[str, JSON]]) -> None:
+    rules: list[JSON] = [
+        {"deny": "mcp/x/e*"},
+        {"deny": "mcp/x/l*", "arguments": {"properties": {"n": {"const": 2}}}},
+        {"allow": "mcp/x/*", "trust": ["internal"]},
+    ]
+    kept = policy_of(default="deny", rules=rules)
+    for place, (name, number) in enumerate(calls):
+        trust = ("internal", "untrusted")[place % 2]
+        arguments: JSON = {"n": number}
+        fresh = policy_of(default="deny", rules=rules).judge(f"mcp/x/{name}", trust, arguments)
+        assert kept.judge(f"mcp/x/{name}", trust, arguments) == fresh
 
 
 @given(st.binary(max_size=300) | st.integers(32700, 33000).map(bytes))

@@ -30,9 +30,9 @@ unit: setup
 peers: setup
 	@$(BIN)/python -m tests.peers
 
-# Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too.
+# Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too; ONLY=stdio measures that alone.
 bench: setup
-	@$(BIN)/python -m tests.bench $(if $(WRITE),--write $(WRITE))
+	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
 
 soak: setup
 	@$(BIN)/python -m tests.bench.soak

@@ -17,6 +17,7 @@ EDGES = {
     "httpserve",
     "seats",
     "upstream",
+    "context",
     "signals",
     "spanfile",
     "relay",

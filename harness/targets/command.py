@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +36,7 @@ PATIENCE = 5.0
 """Seconds that a proxy gets to end by itself, and to record that: with the agent gone its input has ended."""
 LONGEST_VARIABLE = 100_000
 """Bytes; Linux takes no argument or variable past 128 KiB (MAX_ARG_STRLEN)."""
+APART = (sys.executable, "-P", "-m", "harness.targets.apart")
 ANSWER_CAP = 16 * 1024 * 1024
 """Bytes of the answer that are looked at (wire rule 2); agent.out has all of it."""
 
@@ -104,7 +106,7 @@ def run_command(
     task = Path(os.devnull)
     try:
         if profile is not None:
-            given = Given(handed.servers, handed.mcp_config, handed.prompt_file.parent, environment)
+            given = Given(handed.servers, handed.mcp_config, handed.prompt_file.parent, environment, APART)
             launch = profile.launch(given)
             _lay_out(launch)
             arguments += launch.arguments

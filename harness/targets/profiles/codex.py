@@ -27,13 +27,17 @@ def launch(given: Given) -> Launch:
 
 
 def configuration(given: Given) -> str:
-    """The config.toml: it waits for each server, whose tools need no leave."""
+    """The config.toml: it waits for each server, whose tools need no leave.
+
+    As it ends it sends its servers SIGTERM, and SIGKILL some milliseconds later, so they are started apart from it.
+    """
     parts = ["check_for_update_on_startup = false\n"]
     for server, start in given.servers.items():
+        program, *arguments = (*given.apart, *start.command)
         parts.append(
             f"\n[mcp_servers.{text(server)}]\n"
-            f"command = {text(start.command[0])}\n"
-            f"args = [{', '.join(map(text, start.command[1:]))}]\n"
+            f"command = {text(program)}\n"
+            f"args = [{', '.join(map(text, arguments))}]\n"
             f"env = {{{_pairs(start.environment)}}}\n"
             "required = true\n"
             "startup_timeout_sec = 30\n"

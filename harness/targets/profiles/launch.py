@@ -24,12 +24,14 @@ class Given:
     """What an agent is started with: its servers by id, and the `mcpServers` file that has the same.
 
     `folder` is the trial's private one, for files of the agent's kind; `ours` is the environment that it would get.
+    A command that comes after the words of `apart` is started out of the agent's reach (harness.targets.apart).
     """
 
     servers: Mapping[str, Start]
     mcp_config: Path
     folder: Path
     ours: Mapping[str, str]
+    apart: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,6 @@ def _take_down(told: Told, conversation: Conversation) -> None:
                 "in": tokens.fresh,
                 "cached": tokens.cached,
                 "out": tokens.out,
-                "calls": told.calls,
                 "error": told.failed,
             },
         )

@@ -25,30 +25,27 @@ def launch(given: Given) -> Launch:
 def read(output: str) -> Told:
     """Texts of the assistant, those of its subagents left out; the tokens are those of the `result`.
 
-    The usage of a single message is that of its beginning, so only its number is taken: a message may be several lines.
+    The usage that stands in a message is that of its beginning, so it is not taken.
     """
     said: list[str] = []
-    messages: set[str] = set()
     tokens: Tokens | None = None
     failed = known = False
     for event in events(output):
         match event:
-            case {"type": "assistant", "message": {"content": list(content), **message}}:
+            case {"type": "assistant", "message": {"content": list(content)}}:
                 known = True
-                if isinstance(identity := message.get("id"), str):
-                    messages.add(identity)
                 if event.get("parent_tool_use_id") is None:
                     said += _texts(content)
             case {"type": "result"}:
                 known = True
                 failed = event.get("is_error") is True
-                tokens = _tokens(event.get("usage"))
+                tokens = _tokens(event)
                 result = event.get("result")
                 if isinstance(result, str) and result and said[-1:] != [result]:
                     said.append(result)
             case {"type": "system" | "user"}:
                 known = True
-    return Told(tuple(said), tokens, len(messages) if tokens is not None else None, failed, known)
+    return Told(tuple(said), tokens, failed, known)
 
 
 def _texts(content: list[JSON]) -> list[str]:
@@ -60,8 +57,16 @@ def _texts(content: list[JSON]) -> list[str]:
     return found
 
 
-def _tokens(usage: JSON) -> Tokens | None:
-    if not isinstance(usage, dict):
-        return None
-    fresh = total(count(usage.get("input_tokens")), count(usage.get("cache_creation_input_tokens")))
-    return Tokens(fresh, count(usage.get("cache_read_input_tokens")), count(usage.get("output_tokens")))
+def _tokens(result: dict[str, JSON]) -> Tokens | None:
+    """Those of every model that it used, subagents' too; `usage`, where there is nothing else, has the main one's."""
+    match result:
+        case {"modelUsage": dict(models)} if models:
+            used = [model for model in models.values() if isinstance(model, dict)]
+            names = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
+            fresh, written, cached, out = (total(*(count(one.get(name)) for one in used)) for name in names)
+        case {"usage": dict(usage)}:
+            names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+            fresh, written, cached, out = (count(usage.get(name)) for name in names)
+        case _:
+            return None
+    return Tokens(total(fresh, written), cached, out)

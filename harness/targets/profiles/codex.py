@@ -72,7 +72,7 @@ def read(output: str) -> Told:
                 known, failed = True, True
             case {"type": "thread.started" | "turn.started" | "item.started" | "item.updated" | "item.completed"}:
                 known = True
-    return Told(tuple(said), tokens, None, failed, known)
+    return Told(tuple(said), tokens, failed, known)
 
 
 def _added(before: Tokens | None, usage: JSON) -> Tokens | None:

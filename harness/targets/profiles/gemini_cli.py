@@ -70,7 +70,7 @@ def read(output: str) -> Told:
             case {"type": "init" | "message" | "tool_use" | "tool_result"}:
                 known = True
         open_ended = False
-    return Told(tuple(said), tokens, None, failed, known)
+    return Told(tuple(said), tokens, failed, known)
 
 
 def _tokens(stats: Mapping[str, JSON]) -> Tokens:

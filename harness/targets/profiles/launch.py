@@ -64,13 +64,12 @@ class Tokens:
 class Told:
     """What an agent's output says: its messages in order, its tokens, and whether the model or the run failed.
 
-    `calls` is how many calls of the model the tokens are of, None where the agent does not say. All of it is the
-    agent's own word. `read` is false where nothing in the output is of its kind.
+    The tokens are of all its calls of models together. All of it is the agent's own word. `read` is false where nothing
+    in the output is of its kind.
     """
 
     said: tuple[str, ...] = ()
     tokens: Tokens | None = None
-    calls: int | None = None
     failed: bool = False
     read: bool = True
 

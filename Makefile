@@ -33,7 +33,7 @@ peers: setup
 # Real clients and coding agents through the proxy, the agents against a stand-in for their models; fetches about 1 GB once.
 test-clients: setup
 	@$(BIN)/python -m tests.peers clients || true
-	$(BIN)/python -m pytest -rs -o python_files='check_*.py' tests/clients
+	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/clients
 
 # Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too.
 bench: setup

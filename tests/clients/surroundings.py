@@ -59,14 +59,14 @@ def listening(command: Sequence[str]) -> Iterator[str]:
 
 
 @contextmanager
-def over_http(folder: Path, spans: Path | None) -> Iterator[str]:
+def over_http(folder: Path, spans: Path | None, *options: str) -> Iterator[str]:
     """The url of a server, behind the proxy where there is a folder for its spans."""
     with listening([*ticketing(folder), "--http", "0"]) as url:
         if spans is None:
             yield url
             return
         front = [WIRETRAP, "proxy", "http", "--quiet", "--server", "ticketing", "--url", url, "--port", "0"]
-        with listening([*front, "--spans", str(spans)]) as through:
+        with listening([*front, "--spans", str(spans), *options]) as through:
             yield through
 
 

@@ -28,6 +28,8 @@ PYTHON = {
     "Python SDK 2": ("servers", "sdk2.py"),
     "Python SDK 1.30": ("mcp_1_30", "sdk1.py"),
     "FastMCP": ("fastmcp", "fastmcp_client.py"),
+    "OpenAI Agents SDK": ("openai_agents", "agents_sdk.py"),
+    "LangChain": ("langchain", "langchain_tools.py"),
 }
 TYPESCRIPT = {"TypeScript SDK 2": "ts2.mjs", "TypeScript SDK 1": "ts1.mjs"}
 
@@ -63,7 +65,7 @@ def assert_whole(got: list[dict[str, JSON]]) -> None:
     assert "get_ticket" in json.dumps(got[0]["tools"])
     assert "Server is down!" in json.dumps(got[1])
     assert "Server is down!" in json.dumps(got[2])
-    assert got[3]["isError"] is True
+    assert "Ticket not found" in json.dumps(got[3])
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

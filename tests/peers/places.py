@@ -14,7 +14,7 @@ VENVS = ("servers", "mcp_1_30", "greenlight", "fastmcp")
 """Peers that are a Python venv each; the pins of `x` are in pins/x.txt."""
 NPM = "npm"
 """The npm servers, a peer that is a folder of npm packages; its pins are in pins/package.json."""
-CLIENT_VENVS = ("servers", "mcp_1_30", "fastmcp", "pydantic_ai", "node")
+CLIENT_VENVS = ("servers", "mcp_1_30", "fastmcp", "pydantic_ai", "openai_agents", "langchain", "node")
 CLIENT_NPMS = ("sdks", "agents")
 """Peers for `make test-clients` alone; the pins of `x` are in pins/x.txt, those of a folder of npm in pins/x.json."""
 

@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,6 +68,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    `canaries` are those that its seeds plant, None for new ones.
     """
 
     run_id: str
@@ -80,6 +82,7 @@ class TrialPlan:
     otlp: str | None = None
     exporter: Exporter | None = None
     private: Path | None = None
+    canaries: Mapping[str, str] | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -133,7 +136,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp, plan.canaries)
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)

@@ -217,7 +217,7 @@ def _judge(
     damage = list(ending.damage)
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
-    except Exception as error:
+    except Exception as error:  # of what an agent has written anything may come; told apart from our faults below
         if ending.status not in VALID or not _is_damage(plan, error):
             return _unreadable(plan, ending, error), (), ending.doubts
         damage.append(_damage(error))
@@ -228,7 +228,7 @@ def _judge(
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         verdict = judge(assertions, gathered.evidence, ending.status)
         verdict = categorised(plan.scenario, gathered.evidence, verdict)
-    except Exception as error:  # as above
+    except Exception as error:  # a fault of ours, as in _run
         return _unreadable(plan, ending, error), gathered.gaps, doubts
     if damage and ending.status in VALID:
         return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps, doubts

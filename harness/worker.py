@@ -157,7 +157,7 @@ def _try_jobs(
         try:
             result = run_trial(plan)
             end_descendants(os.getpid())
-        except Exception as error:
+        except Exception as error:  # the runner waits for a result, whatever broke; a silent worker costs the run
             sys.stderr.write(traceback_text(hiding, error))
             result = hidden_result(hiding, failed(job, f"{type(error).__name__}: {error}"))
         reply(encode(result))

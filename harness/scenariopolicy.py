@@ -26,8 +26,7 @@ def read_policy(
     """The policy of a scenario's map, and its own map; None (and the problems noted) where there is none to use.
 
     A wildcard deny rule that fits no tool is noted. `tools` are those of the scenario's servers, None where it names
-    none. `find` gives the file that a field names;
-    what is wrong in a file is added to `elsewhere`.
+    none. `find` gives the file that a field names; what is wrong in a file is added to `elsewhere`.
     """
     if "policy" not in scenario:
         return None, None

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clients lint types unit peers bench soak isolation fuzz format clean
+.PHONY: setup demo test test-clients lint types unit peers bench soak isolation resume fuzz conformance format clean
 
 setup: .venv/.ready
 
@@ -45,6 +45,10 @@ soak: setup
 # A hundred trials, four at a time, each with a marker of its own that no other trial may have.
 isolation: setup
 	@$(BIN)/python -m tests.harness.isolation
+
+# Runs that are killed at random records and gone on with; `make resume KILLS=20 SEED=7`.
+resume: setup
+	@$(BIN)/python -m tests.harness.killing $(or $(KILLS),10) $(or $(SEED),1)
 
 # Mutated messages against the wire core; `make fuzz SECONDS=600 SEED=7`.
 fuzz: setup

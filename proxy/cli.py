@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from proxy import __version__
-from proxy.options import Shared, make_redactor, read_first, shared, start
+from proxy.options import Common, Shared, common, make_redactor, read_context_and_key, read_first, shared, start
+from proxy.policy import TRUST_LABELS
 from proxy.saying import say
 from proxy.spanfile import SpanFile
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from proxy.redact import Redactor
 
 
-NOT_BUILT = ("bridge", "connect", "forward")
+NOT_BUILT = ("bridge", "connect")
 """Ways to stand in front of a server that are still to come."""
 
 
@@ -30,7 +31,7 @@ class _Proxies(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in NOT_BUILT:
             raise click.UsageError(
-                f"`wiretrap proxy {args[0]}` is not built yet; there are `proxy stdio` and `proxy http`",
+                f"`wiretrap proxy {args[0]}` is not built yet; `proxy --help` shows those that are",
                 ctx,
             )
         return super().resolve_command(ctx, args)
@@ -119,6 +120,75 @@ def http(
 
         front = Front(*read_origin(url), host, port, allow_host, allow_origin)
         code = serve(front, started, __version__, quiet=options["quiet"])
+    except ValueError as error:
+        say(str(error), redactor)
+        code = 2
+    sys.exit(code)
+
+
+@proxy.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="--server ID=HOST[:PORT]... --port PORT [OPTION]...",
+    short_help="For agents that take HTTP_PROXY and HTTPS_PROXY.",
+)
+@click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    required=True,
+    metavar="ID=HOST[:PORT]",
+    help="A server: its id, and the host that it is at; without PORT every port of it. May be given often.",
+)
+@click.option(
+    "--trust",
+    "trusts",
+    multiple=True,
+    metavar="ID=LABEL",
+    help=f"How far a server is trusted: {', '.join(TRUST_LABELS)}.  [default: third_party]",
+)
+@click.option("--port", required=True, type=click.IntRange(0, 65535), help="The port to listen at; 0 chooses one.")
+@click.option(
+    "--ca-dir",
+    type=click.Path(),
+    metavar="DIR",
+    help="Read TLS too, with certificates made here; the authority that signs them is kept in DIR.",
+)
+@click.option(
+    "--upstream-ca",
+    type=click.Path(),
+    metavar="FILE",
+    help="Take certificates of servers that FILE's sign, besides those of the system's store.",
+)
+@common
+def forward(
+    servers: tuple[str, ...],
+    trusts: tuple[str, ...],
+    port: int,
+    ca_dir: str | None,
+    upstream_ca: str | None,
+    **options: Unpack[Common],
+) -> None:
+    """Be the proxy of an agent that takes HTTP_PROXY and HTTPS_PROXY: URLs stay what they are.
+
+    Requests to the hosts of --server are recorded and judged as by `wiretrap proxy http`, also in a tunnel (CONNECT);
+    other hosts pass, unread and not recorded. TLS is read with --ca-dir only: without it it passes and is recorded as
+    not observable; with a policy in force it is refused. Once requests are taken, one line of JSON on stdout says
+    where: url, port, servers. It ends on SIGTERM, SIGINT or SIGHUP, with 0, or with 74 when the record is not whole;
+    with 2 when it could not start.
+    """
+    redactor: Redactor | None = None
+    try:
+        context, key = read_context_and_key(options["context_file"])
+        redactor = make_redactor(context, key, {})
+        from proxy.forwardserve import read_plan, serve  # noqa: PLC0415  (a server costs more than all else here)
+
+        plan = read_plan(servers, trusts, options, context, key, redactor)
+        authority = None
+        if ca_dir is not None:
+            from proxy.certificates import open_authority  # noqa: PLC0415  (without it nobody needs cryptography)
+
+            authority = open_authority(ca_dir)
+        code = serve(plan, port, authority, upstream_ca, __version__, quiet=options["quiet"])
     except ValueError as error:
         say(str(error), redactor)
         code = 2

@@ -10,23 +10,27 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import TypeAlias
 
 import uvicorn
 
 from proxy.asking import Asking
-from proxy.http import HttpProxy
+from proxy.http import HttpProxy, Receive, Scope, Send
 from proxy.httpwords import Doors, Origin
 from proxy.ledger import random_hex
 from proxy.options import Start
+from proxy.policy import Policy
 from proxy.relay import Relay
 from proxy.saying import say
 from proxy.seats import Seats
 from proxy.spanfile import SpanFile, SpanFileError, make_folder
 from proxy.upstream import HEAD_LIMIT, Upstream
+
+Application: TypeAlias = "Callable[[Scope, Receive, Send], Awaitable[None]]"
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written (EX_IOERR of sysexits.h)."""
@@ -34,7 +38,7 @@ STOP_GRACE = 1
 """Seconds that connections have to close when the proxy is told to stop."""
 KEEP_ALIVE = 75
 """Seconds that an idle connection of a client is kept: longer than clients do, so that no request meets its end."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PortError(ValueError):
@@ -71,20 +75,29 @@ def check_folder(folder: str) -> None:
         raise SpanFileError(f"the span folder {folder} cannot be written; name another with --spans")
 
 
-def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
-    """The application, with its connections to the server and to the record; `version` is ours."""
-    policy = start.policy
+def recording(start: Start, version: str) -> Callable[[], Relay]:
+    """What opens a connection of the record, and raises SpanFileError; `version` is ours."""
 
     def open_relay() -> Relay:
         identity = start.identity._replace(connection=random_hex(16))
         spans = SpanFile.create(start.folder, identity.server_id)
         if start.exporter is not None:
             spans.tap = start.exporter.offer
-        return Relay(identity, policy, version, spans, start.redactor, splice=start.splice)
+        return Relay(identity, start.policy, version, spans, start.redactor, splice=start.splice)
 
-    edits = policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
+    return open_relay
+
+
+def does_edit(policy: Policy | None) -> bool:
+    """Whether a policy edits answers."""
+    return policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
+
+
+def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
+    """The application, with its connections to the server and to the record; `version` is ours."""
+    asking = Asking(Seats(recording(start, version), start.key), start.policy)
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), Asking(Seats(open_relay, start.key), policy), doors, edits=edits)
+    return HttpProxy(Upstream(front.upstream), asking, doors, edits=does_edit(start.policy))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -109,26 +122,29 @@ def address_of(listening: socket.socket, path: str) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
 
 
-def make_server(proxy: HttpProxy) -> uvicorn.Server:
-    """The HTTP server around the application, which adds nothing to what goes through."""
-    return _Server(
-        uvicorn.Config(
-            proxy,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=STOP_GRACE,
-            h11_max_incomplete_event_size=HEAD_LIMIT,
-        )
+def http_config(application: Application) -> uvicorn.Config:
+    """How HTTP is spoken with clients: nothing is added to what goes through."""
+    return uvicorn.Config(
+        application,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_GRACE,
+        h11_max_incomplete_event_size=HEAD_LIMIT,
     )
+
+
+def make_server(proxy: HttpProxy) -> uvicorn.Server:
+    """The HTTP server around the application."""
+    return _Server(http_config(proxy))
 
 
 async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], None]) -> str:
@@ -142,7 +158,7 @@ async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], 
         server.should_exit = True
 
     loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         loop.add_signal_handler(number, stop, number.name)
     started()
     await server.serve(sockets=[listening])

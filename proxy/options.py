@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
-_OPTIONS = (
+_SERVER = (
     click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'."),
     click.option(
         "--trust",
@@ -32,6 +32,8 @@ _OPTIONS = (
         show_default=True,
         help="How far the server is trusted; policy rules may ask for it.",
     ),
+)
+_COMMON = (
     click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md)."),
     click.option(
         "--deny",
@@ -68,11 +70,9 @@ _OPTIONS = (
 )
 
 
-class Shared(TypedDict):
-    """The values of the shared options."""
+class Common(TypedDict):
+    """The values of the options that speak of no one server."""
 
-    server: str
-    trust: str
     policy_file: str | None
     deny: tuple[str, ...]
     spans: str | None
@@ -80,6 +80,13 @@ class Shared(TypedDict):
     otlp: str | None
     trace_context: str
     quiet: bool
+
+
+class Shared(Common):
+    """The values of the shared options."""
+
+    server: str
+    trust: str
 
 
 class Start(NamedTuple):
@@ -97,8 +104,15 @@ class Start(NamedTuple):
 
 
 def shared(command: _F) -> _F:
-    """Give a command the shared options."""
-    for option in reversed(_OPTIONS):
+    """Give a command the shared options, for one server."""
+    for option in reversed((*_SERVER, *_COMMON)):
+        command = option(command)
+    return command
+
+
+def common(command: _F) -> _F:
+    """Give a command those of them that speak of no one server."""
+    for option in reversed(_COMMON):
         command = option(command)
     return command
 
@@ -108,7 +122,11 @@ def read_first(options: Shared) -> tuple[Context, bytes]:
     problem = check_server_id(options["server"])
     if problem is not None:
         raise ContextError(f"--server: {problem}")
-    path = options["context_file"]
+    return read_context_and_key(options["context_file"])
+
+
+def read_context_and_key(path: str | None) -> tuple[Context, bytes]:
+    """The context of a file, or an empty one, and the run's key. Raises ContextError."""
     context = read_context(path) if path is not None else Context()
     return context, redact_key(context, path)
 

@@ -108,7 +108,7 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 def name_of(host: str) -> str:
     """The one spelling of a host: lower case, without the dot of the root, addresses as they are written shortest."""
-    plain = host.lower().removesuffix(".")
+    plain = host.lower().rstrip(".")
     address = _address(plain)
     return plain if address is None else str(address)
 

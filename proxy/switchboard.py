@@ -198,8 +198,7 @@ class Switchboard:
         why = "it is TLS, and no --ca-dir is given" if speech == "tls" else "it is neither HTTP/1 nor TLS"
         if self.forward.servers[server].in_force:
             self._refused(target, server, why)
-            if speech == "tls":
-                await _farewell(client, _ACCESS_DENIED)
+            await _farewell(client, _ACCESS_DENIED if speech == "tls" else b"")
             return False
         return await self._relay(client, target, server, why, bytes(seen))
 

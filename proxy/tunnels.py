@@ -126,8 +126,10 @@ class Pouring:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            close(self.client, self.server)
+            try:
+                await asyncio.gather(*ways, return_exceptions=True)
+            finally:
+                close(self.client, self.server)
 
     async def _up(self, begun: bytes) -> None:
         loop = asyncio.get_running_loop()

@@ -40,8 +40,8 @@ TRANSPORT = "wiretrap.transport"
 
 # What it is. Stands on every span of ours.
 SPAN_KIND = "wiretrap.span"
-"""request, decision, notification, malformed, unmatched, unread, connection_opened, connection_closed, agent_run or
-event."""
+"""request, decision, notification, malformed, unmatched, unread, connection_opened, connection_closed,
+agent_run or event."""
 
 # What crossed the wire.
 ID_TEXT = "wiretrap.request.id"

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from proxy.context import Context, ContextError
+from proxy.context import Context
 from proxy.forward import Forward, Watched
-from proxy.glob import glob_server
 from proxy.httpserve import (
     RECORD_FAILED,
     SIGNALS,
@@ -59,17 +58,12 @@ def read_plan(
     entries = tuple(read_entry(text) for text in servers)
     ids = tuple(dict.fromkeys(entry.server for entry in entries))
     labels = _labels(trusts, ids)
-    for glob in options["deny"]:
-        named = glob_server(glob)
-        if named not in {None, *ids}:
-            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server names {', '.join(ids)}")
     starts: dict[str, Start] = {}
     for server in ids:
-        deny = tuple(glob for glob in options["deny"] if glob_server(glob) in {None, server})
-        told: Shared = {**options, "deny": deny, "server": server, "trust": labels.get(server, "third_party")}
+        told: Shared = {**options, "server": server, "trust": labels.get(server, "third_party")}
         if starts:
             told["otlp"] = None
-        made = start("http", told, context, key, redactor)
+        made = start("http", told, context, key, redactor, beside=ids)
         first = next(iter(starts.values()), made)
         starts[server] = made._replace(exporter=first.exporter)
         # All of them are one run, also where nobody named it.

@@ -154,10 +154,14 @@ def start(
     key: bytes,
     redactor: "Redactor | None",
     command: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
 ) -> Start:
-    """Everything else; `command` is the server's. Raises ValueError where an option cannot be used."""
+    """Everything else; `command` is the server's, and `beside` are further servers that the policy may speak of.
+
+    Raises ValueError where an option cannot be used.
+    """
     policy_file, deny, server = options["policy_file"], options["deny"], options["server"]
-    policy = _policy(policy_file, deny, server)
+    policy = _policy(policy_file, deny, (server, *(one for one in beside if one != server)))
     exporter = _exporter(options["otlp"])
     run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
     folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
@@ -201,13 +205,14 @@ def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     return os.path.join(home, "wiretrap", "spans", run_id)
 
 
-def _policy(path: str | None, deny: tuple[str, ...], server: str) -> Policy | None:
+def _policy(path: str | None, deny: tuple[str, ...], servers: tuple[str, ...]) -> Policy | None:
     """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
     policy = load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
     for glob in deny:
         named = glob_server(glob)
-        if named not in {None, server}:
-            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {server!r}")
+        if named not in {None, *servers}:
+            there = " and ".join(repr(server) for server in servers)
+            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {there}")
     return policy
 
 

@@ -94,6 +94,30 @@ def test_an_event_goes_on_at_once_and_a_client_that_goes_away_is_gone_for_the_se
         assert proxy.only("notification").attributes[v.METHOD] == "notifications/x"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_an_endpoint_of_the_older_transport_stays_the_servers_and_is_one_connection(tmp_path: Path, way: Way) -> None:
+    streams: list[Request] = []
+
+    def answer(request: Request) -> None:
+        if request.method == "GET":
+            request.stream(f"event: endpoint\ndata: http://{request.values('host')[0]}/messages?s=1\n\n".encode())
+            streams.append(request)
+            assert request.gone()
+        else:
+            request.answer(b"", "202 Accepted")
+            streams[0].chunk(b'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n')
+
+    with forwarded(tmp_path, handler=answer, way=way) as (proxy, _), proxy.client() as stream:
+        proxy.send(stream, "GET", "/sse", None, [])
+        stream.head()
+        assert f"data: http://{proxy.target}/messages?s=1\n".encode() in stream.until(b"endpoint")
+        assert proxy.post(OK, target="/messages?s=1").status == 202
+        stream.until(b"result")
+        span = proxy.only("request")
+        assert span.attributes[v.OUTCOME] == "ok"
+        assert len(proxy.spans("connection_opened")) == 1
+
+
 def test_one_end_of_a_tunnel_may_end_before_the_other(tmp_path: Path) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,

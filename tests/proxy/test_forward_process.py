@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,6 +114,21 @@ def test_fetch_of_node_is_read_in_its_tunnels_over_http_and_over_tls(tmp_path: P
             upstream.close()
 
 
+def test_a_python_client_is_read_over_tls_once_it_trusts_the_authority(tmp_path: Path) -> None:
+    upstream = TlsUpstream(tmp_path / "theirs")
+    script = "import httpx2, sys; print(httpx2.post(sys.argv[1], content=sys.argv[2]).text)"
+    options = ["--server", f"x=127.0.0.1:{upstream.port}", "--deny", "mcp/x/evil", "--ca-dir", str(tmp_path / "ours")]
+    try:
+        with started(tmp_path, *options, "--upstream-ca", upstream.certificates) as proxy:
+            told = {"HTTPS_PROXY": proxy.url, "SSL_CERT_FILE": str(tmp_path / "ours" / CERTIFICATE)}
+            command = [sys.executable, "-c", script, f"https://127.0.0.1:{upstream.port}/mcp", call("evil")]
+            done = subprocess.run(command, env=told, capture_output=True, text=True, check=False, timeout=60)
+            assert "Wiretrap refused this tools/call" in done.stdout, done.stderr
+            assert upstream.requests == []
+    finally:
+        upstream.close()
+
+
 def test_told_to_stop_it_is_gone_at_once_and_its_spans_are_whole(tmp_path: Path) -> None:
     open_ones = [Event(), Event()]
 
@@ -157,7 +173,7 @@ def test_what_cannot_start_says_why_and_exits_2(tmp_path: Path, monkeypatch: pyt
             (["--server", "x=h", "--server", "y=H."], "both x and y are at H."),
             (["--server", "x=h", "--trust", "internal"], "write it as ID=LABEL"),
             (["--server", "x=h", "--trust", "y=internal"], "write it as ID=LABEL"),
-            (["--server", "x=h", "--deny", "mcp/y/z"], "--server names x"),
+            (["--server", "x=h", "--deny", "mcp/y/z"], "--server is 'x'"),
             (["--server", "x=h", "--policy", "nowhere.yaml"], "nowhere.yaml"),
             (["--server", "x=h", "--spans", "/proc/nowhere"], "cannot be written"),
             (["--server", "x=h", "--ca-dir", "/proc/nowhere"], "--ca-dir /proc/nowhere"),
@@ -174,7 +190,7 @@ def test_what_cannot_start_says_why_and_exits_2(tmp_path: Path, monkeypatch: pyt
             assert said in heard[0]
 
 
-def test_the_servers_of_one_proxy_are_one_run_with_labels_and_denials_of_their_own(tmp_path: Path) -> None:
+def test_the_servers_of_one_proxy_are_one_run_under_one_policy_with_labels_of_their_own(tmp_path: Path) -> None:
     from proxy.context import Context
     from proxy.forwardserve import read_plan
     from proxy.options import Common
@@ -192,6 +208,8 @@ def test_the_servers_of_one_proxy_are_one_run_with_labels_and_denials_of_their_o
     a, b = plan.starts["a"], plan.starts["b"]
     assert a.identity.run_id == b.identity.run_id
     assert (a.identity.trust, b.identity.trust) == ("third_party", "trusted")
+    assert a.policy == b.policy
     assert a.policy is not None
-    assert b.policy is not None
-    assert [len(a.policy.rules), len(b.policy.rules)] == [2, 1]
+    assert a.policy.in_force
+    # A server without a rule of its own is under the policy all the same: what cannot be read of it is refused.
+    assert read_plan(("a=h", "b=g"), (), {**told, "deny": ("mcp/a/x",)}, Context(), bytes(32), None).starts["b"].policy

@@ -22,7 +22,7 @@ from proxy.httpwords import Origin
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.routes import RouteError, Target, read_authority, speech_of
 from proxy.spanfile import SpanFileError
-from proxy.tunnels import CHUNK, DialError, Pouring, abort, dial, take_until
+from proxy.tunnels import CHUNK, DialError, Pouring, abort, dial_for, take_until
 from proxy.unread import Unread
 from proxy.upstream import HEAD_LIMIT
 
@@ -164,7 +164,7 @@ class Switchboard:
     async def _pass(self, client: socket.socket, target: Target) -> bool:
         """A tunnel to a host that is no server of ours: nobody looks into it."""
         try:
-            server = await dial(target)
+            server = await dial_for(client, target)
         except DialError as error:
             await _answer(client, 502, SERVER_ENDED, f"Wiretrap: {error}")
             return False
@@ -237,18 +237,18 @@ class Switchboard:
                 self._end(unread, "refused")
             return True
         self._tell_once(f"not observable: {server}, {target.authority}: {why}")
+        pouring: Pouring | None = None
+        ended = ""
         try:
-            there = await dial(target)
+            pouring = Pouring(client, await dial_for(client, target))
+            await pouring.run(begun)
         except DialError as error:
             self._tell_once(str(error))
-            self._end(unread, "server_ended")
-            return False
-        pouring = Pouring(client, there)
-        try:
-            await pouring.run(begun)
+            ended = "server_ended"
         finally:
-            self._end(unread, self.reason or f"{pouring.first_ended or 'client'}_ended", pouring)
-        return True
+            side = "client" if pouring is None else pouring.first_ended or "client"
+            self._end(unread, self.reason or ended or f"{side}_ended", pouring)
+        return pouring is not None
 
     def _end(self, unread: Unread, reason: str, pouring: Pouring | None = None) -> None:
         counts = (0, 0) if pouring is None else (pouring.sent, pouring.received)

@@ -87,6 +87,25 @@ async def dial(target: Target) -> socket.socket:
     raise DialError(f"{target.authority} cannot be reached: {failure or 'it has no address'}")
 
 
+async def dial_for(client: socket.socket, target: Target) -> socket.socket:
+    """The same for a client, as long as it waits for it. Raises DialError and, once the client is gone, EOFError."""
+    dialling = asyncio.create_task(dial(target))
+    waiting = asyncio.create_task(peek(client))
+    found: socket.socket | None = None
+    try:
+        await asyncio.wait({dialling, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done() and not dialling.done() and (waiting.exception() is not None or not waiting.result()):
+            raise EOFError
+        found = await dialling
+    finally:
+        waiting.cancel()
+        dialling.cancel()
+        await asyncio.gather(waiting, dialling, return_exceptions=True)
+        if found is None and not dialling.cancelled() and dialling.exception() is None:
+            dialling.result().close()
+    return found
+
+
 def abort(*ends: socket.socket) -> None:
     """Close at once, so that the other sides see it break off."""
     for one in ends:

@@ -1,5 +1,6 @@
 """What passes through the forward proxy, and what becomes of the connections on both of its sides."""
 
+import asyncio
 import json
 import socket
 from pathlib import Path
@@ -7,7 +8,9 @@ from threading import Event
 
 import pytest
 
+from proxy import tunnels
 from proxy import vocabulary as v
+from proxy.routes import Target
 from tests.proxy.forwardwires import WAYS, Way, forwarded
 from tests.proxy.httpwires import JSON_TYPE, WAIT, Request
 from tests.proxy.wires import EVIL, call
@@ -158,6 +161,28 @@ def test_an_end_of_a_tunnel_that_breaks_off_breaks_off_the_other(tmp_path: Path,
                 other.recv(1)
             there.close()
         up.port = up_port
+
+
+def test_a_client_that_goes_away_before_its_tunnel_is_there_ends_the_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = Event(), Event()
+
+    async def dial(target: Target) -> socket.socket:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    # Which server never answers is not for a test to say: no address is sure to swallow what is sent to it.
+    monkeypatch.setattr(tunnels, "dial", dial)
+    with forwarded(tmp_path, servers=("x=mcp.example",)) as (proxy, _):
+        with proxy.client("url") as client:
+            client.send("CONNECT", proxy.target, None, [])
+            assert begun.wait(WAIT)
+        assert ended.wait(WAIT)
 
 
 def test_a_request_to_the_proxy_itself_is_refused(tmp_path: Path) -> None:

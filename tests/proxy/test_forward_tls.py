@@ -101,6 +101,16 @@ def test_what_is_neither_http_1_nor_tls_passes_unread_without_a_policy_and_is_re
             assert begun.attributes[v.UNREAD_REASON] == "it is neither HTTP/1 nor TLS"
 
 
+def test_a_tunnel_to_a_server_that_is_not_there_has_its_end_in_the_record(tmp_path: Path) -> None:
+    with forwarded(tmp_path) as (proxy, upstream):
+        upstream.close()
+        with proxy.client("tunnel") as client:
+            client.socket.sendall(b"\x16\x03\x01")
+            proxy.wait_for("connection_closed")
+        _, closed = unread(proxy.spans())
+        assert (closed.attributes[v.CLOSE_REASON], closed.attributes[v.UNREAD_SENT]) == ("server_ended", 0)
+
+
 def test_a_tunnel_that_cannot_be_recorded_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "spans").write_text("no folder")
     upstream = TlsUpstream(tmp_path / "theirs")

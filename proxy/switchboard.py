@@ -205,7 +205,11 @@ class Switchboard:
     async def _unwrap(self, client: socket.socket, target: Target, server: str, authority: "Authority") -> bool:
         """Be the server over TLS."""
         origin = Origin("https", target.host, target.port, own=True)
-        context = authority.context(target.host)
+        try:
+            context = authority.context(target.host)
+        except OSError as error:
+            self._refused(target, server, f"no certificate can be made: {error}")
+            return False
         try:
             await self._speak(client, Inside(self.forward, origin), b"", context)
         except (OSError, EOFError) as error:

@@ -43,6 +43,7 @@ from harness.targets.fixtures import FixtureError
 from harness.targets.piped import run_piped
 from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
+from harness.uncollected import uncollected
 from harness.verdict import Verdict
 from proxy.otlp import Exporter
 from proxy.spanfile import SpanFile, SpanFileError
@@ -182,7 +183,8 @@ def _run_agent(
             return run_piped(agent, prepared, streams, conversation, deadline, limits.tool_calls)
         case ScriptedAgent() as agent:
             # Only here is the MCP SDK needed in this process, and it takes a second to import.
-            from harness.targets.direct import run_direct  # noqa: PLC0415
+            with uncollected():
+                from harness.targets.direct import run_direct  # noqa: PLC0415
 
             deadline = Deadline.after(limits.seconds, plan.cancel)
             tap = conversation.file.tap

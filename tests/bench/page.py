@@ -33,6 +33,12 @@ stdio. Wiretrap enforces a policy of four rules and records everything; a relay 
 - Stored: bytes on disk a call.
 """
 
+ABOUT_CONVERSION = """\
+In a process of its own each, two spans a call; a tenth of the calls writes a row. The scenario has every family of
+assertions: calls and their order, names, recipients, secrets, markers of another tenant, canaries, definitions,
+approvals, economy, goals, claims and the database.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
@@ -203,7 +209,7 @@ def page(results: Results) -> str:
         "Over stdio each trial starts the servers anew, and each loads the SDK.\n",
         trial_table(results.trials),
         "## Spans to a trace and a verdict\n",
-        "In a process of its own each, two spans a call.\n",
+        ABOUT_CONVERSION,
         conversion_table(results.conversions),
     ]
     return "\n".join(parts)

@@ -55,8 +55,9 @@ fuzz: setup
 	@$(BIN)/python -m tests.proxy.fuzz $(or $(SECONDS),60) $(or $(SEED),1)
 
 # The official suite, direct against through the proxy; `make conformance WRITE=docs/conformance.md` writes the page too.
+# ROLE=server or ROLE=client is one half; the client's takes minutes, since its scenarios run one at a time.
 conformance: setup
-	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE))
+	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE)) $(if $(ROLE),--role $(ROLE))
 
 format: setup
 	$(BIN)/ruff format .

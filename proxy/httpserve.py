@@ -10,16 +10,17 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import TypeAlias
 
 import uvicorn
 
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
-from proxy.http import HttpProxy
+from proxy.http import HttpProxy, Receive, Scope, Send
 from proxy.httpwords import Doors, Origin
 from proxy.judging import edits_answers
 from proxy.options import Start
@@ -30,13 +31,15 @@ from proxy.spanfile import SpanFileError, make_folder
 from proxy.spans import JSON
 from proxy.upstream import HEAD_LIMIT, Upstream
 
+Application: TypeAlias = "Callable[[Scope, Receive, Send], Awaitable[None]]"
+
 RECORD_FAILED = 74
 """Exit code when spans could not be written (EX_IOERR of sysexits.h)."""
 STOP_GRACE = 1
 """Seconds that connections have to close when the proxy is told to stop."""
 KEEP_ALIVE = 75
 """Seconds that an idle connection of a client is kept: longer than clients do, so that no request meets its end."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PortError(ValueError):
@@ -107,26 +110,29 @@ def address_of(listening: socket.socket, path: str) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
 
 
-def make_server(proxy: HttpProxy) -> uvicorn.Server:
-    """The HTTP server around the application, which adds nothing to what goes through."""
-    return _Server(
-        uvicorn.Config(
-            proxy,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=STOP_GRACE,
-            h11_max_incomplete_event_size=HEAD_LIMIT,
-        )
+def http_config(application: Application) -> uvicorn.Config:
+    """How HTTP is spoken with clients: nothing is added to what goes through."""
+    return uvicorn.Config(
+        application,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_GRACE,
+        h11_max_incomplete_event_size=HEAD_LIMIT,
     )
+
+
+def make_server(proxy: HttpProxy) -> uvicorn.Server:
+    """The HTTP server around the application."""
+    return _Server(http_config(proxy))
 
 
 async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], None]) -> str:
@@ -144,7 +150,7 @@ async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], 
         server.should_exit = True
 
     loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         loop.add_signal_handler(number, stop, number.name)
     started()
     obeying = None

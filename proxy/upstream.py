@@ -165,9 +165,10 @@ class Line:
 class Upstream:
     """The server, at one origin."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: Origin, tls: ssl.SSLContext | None = None) -> None:
+        """`tls` says which certificates are taken; without one those of the system's store."""
         self.origin = origin
-        self._tls = ssl.create_default_context() if origin.scheme == "https" else None
+        self._tls = (tls or ssl.create_default_context()) if origin.scheme == "https" else None
         self._idle: deque[Line] = deque()
 
     async def line(self) -> Line:

@@ -99,7 +99,9 @@ class Line:
             event = self._wire.next_event()
         except h11.RemoteProtocolError as error:
             raise UpstreamError(f"what the server sent is no HTTP, or not whole: {error}") from None
-        return h11.NEED_DATA if event is h11.PAUSED or isinstance(event, type) else event
+        if event is h11.PAUSED:  # no more is read of it, so that waiting for more would never end
+            raise UpstreamError("the server has gone over to another protocol")
+        return h11.NEED_DATA if isinstance(event, type) else event
 
     async def _read(self) -> None:
         try:

@@ -155,6 +155,16 @@ class Line:
         self._ended = False
         return True
 
+    @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Address and port of the server, and of our side. Raises UpstreamError once it is broken off."""
+        try:
+            one = self._writer.get_extra_info("socket")
+            there, here = one.getpeername(), one.getsockname()
+        except (OSError, AttributeError) as error:
+            raise UpstreamError(f"the connection to the server broke: {error}") from None
+        return (there[0], there[1]), (here[0], here[1])
+
     def open(self) -> bool:
         """Whether the server has not closed it meanwhile."""
         return not (self._reader.at_eof() or self._writer.is_closing())

@@ -41,8 +41,8 @@ class ReportError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Going:
     """How the trials of a run are to be run, and what is held against their verdicts. `otlp` is where copies of the
-    spans go. `watch` hears each result and says why no further trial is to begin, None while they may; `stopped` says so
-    from the start."""
+    spans go. `watch` hears each result and says why no further trial is to begin, None while they may; `stopped` says
+    so from the start."""
 
     jobs: int = 1
     keep: bool = False

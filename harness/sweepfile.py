@@ -125,7 +125,7 @@ def with_models(sweep: Sweep, folder: Path) -> tuple[Arm, ...]:
 def _write(file: str, model: Mapping[str, JSON], place: Path, problems: list[Problem]) -> str:
     document = open_document(Path(file), problems)
     match document.data if document is not None else None:
-        case {"model": _} as agent:
+        case dict() as agent if "model" in agent:
             place.unlink(missing_ok=True)
             place.touch(mode=0o600)
             # JSON is YAML.

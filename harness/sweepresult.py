@@ -22,7 +22,7 @@ class Tried:
     arm: str
     task: str
     result: TrialResult
-    measured: Measured = Measured()
+    measured: Measured
 
     @property
     def done(self) -> bool:
@@ -144,7 +144,7 @@ class ArmResult:
                 }
                 for name, ones in self.tasks.items()
             },
-            "failures": {category: count for category, count in self.categories.most_common()},
+            "failures": dict(self.categories.most_common()),
             "passing": {
                 "trials": len(self.passing),
                 "calls": self.mean(lambda one: one.measured.calls),
@@ -189,7 +189,7 @@ class SweepResult:
 
     @property
     def exit_code(self) -> int:
-        """130 cancelled, 3 no trial that says anything of an agent, 1 stopped by a limit, 0 all trials have a result."""
+        """130 cancelled, 3 no valid trial, 1 stopped by a limit, 0 all trials have a result."""
         if self.cancelled:
             return 130
         if not any(one.result.valid for arm in self.arms for one in arm.trials):

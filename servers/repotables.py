@@ -81,11 +81,11 @@ INTEGER: dict[str, Json] = {"type": "integer"}
 BOOLEAN: dict[str, Json] = {"type": "boolean"}
 
 
-def object_of(properties: dict[str, Json]) -> dict[str, Json]:
+def object_of(properties: Mapping[str, Json]) -> dict[str, Json]:
     """The JSON Schema of an object that has exactly these fields."""
     return {
         "type": "object",
-        "properties": properties,
+        "properties": dict(properties),
         "required": list(properties),
         "additionalProperties": False,
     }
@@ -102,7 +102,7 @@ ISSUE = object_of(
     {name: INTEGER if name == "id" else TEXT for name in ISSUE_COLUMNS}
     | {"comments": {"type": "array", "items": COMMENT}}
 )
-PULL = object_of({name: {"id": INTEGER, "approved": BOOLEAN}.get(name, TEXT) for name in PULL_COLUMNS})
+PULL = object_of({name: INTEGER if name == "id" else BOOLEAN if name == "approved" else TEXT for name in PULL_COLUMNS})
 PULL_HEAD = object_of({"id": INTEGER, "title": TEXT, "author": TEXT, "source": TEXT, "target": TEXT, "state": TEXT})
 BRANCH = object_of({"name": TEXT, "head": TEXT, "protected": BOOLEAN})
 

@@ -22,10 +22,10 @@ def test_issues_and_pull_requests_are_listed_by_their_state(tmp_path: Path, mode
 
 def test_a_merge_changes_the_pull_request_and_the_head_of_its_target_in_one_call(tmp_path: Path) -> None:
     path = made(tmp_path, "repo")
-    before = dict(rows(path, HEADS))
+    before = {name: head for name, head in rows(path, HEADS)}
     merged = content(call(path, "merge_pull_request", {"pull_request_id": 11}))
     assert isinstance(merged, dict)
-    after = dict(rows(path, HEADS))
+    after = {name: head for name, head in rows(path, HEADS)}
     assert after == {**before, "main": merged["head"]}
     assert merged["head"] != before["main"]
     assert rows(path, PULLS) == [(11, "merged"), (12, "open")]

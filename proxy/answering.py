@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import urljoin
 
-import h11
-
 from proxy import vocabulary as v
 from proxy.answers import Answer, AnswerError, Body, Stream, Unpacker, Unwatched
 from proxy.asking import MODERN, Asked
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
+from proxy.http1 import AnswerHead, RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
 from proxy.ledger import Strand, now
@@ -61,10 +60,10 @@ class Answering:
         self.edits = edits
         self._posts: set[asyncio.Task[None]] = set()
 
-    async def pass_on(self, head: Head, asked: Asked, line: Line, answer: h11.Response, out: Outbound) -> None:
+    async def pass_on(self, head: Head, asked: Asked, line: Line, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
         status = answer.status_code
-        headers: Headers = list(answer.headers)
+        headers = answer.headers
         self._headed(head, asked, status, headers)
         encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
         encodings = [part for part in encodings if part not in (b"", b"identity")]
@@ -262,7 +261,7 @@ class Answering:
         with suppress(UpstreamError):
             line = await self.upstream.line()
             try:
-                await line.ask(h11.Request(method=b"POST", target=target, headers=headers), message)
+                await line.ask(RequestHead(b"POST", target, headers), message)
                 await line.head()
                 while not (await line.body())[1]:
                     pass

@@ -18,6 +18,7 @@ from time import monotonic
 import uvicorn
 
 from proxy.asking import Asking
+from proxy.downstream import Downstream
 from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
 from proxy.ledger import random_hex
@@ -26,7 +27,7 @@ from proxy.relay import Relay
 from proxy.saying import say
 from proxy.seats import Seats
 from proxy.spanfile import SpanFile, SpanFileError, make_folder
-from proxy.upstream import HEAD_LIMIT, Upstream
+from proxy.upstream import Upstream
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written (EX_IOERR of sysexits.h)."""
@@ -114,7 +115,7 @@ def make_server(proxy: HttpProxy) -> uvicorn.Server:
     return _Server(
         uvicorn.Config(
             proxy,
-            http="h11",
+            http=Downstream,
             ws="none",
             lifespan="off",
             loop="asyncio",
@@ -126,7 +127,6 @@ def make_server(proxy: HttpProxy) -> uvicorn.Server:
             date_header=False,
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=STOP_GRACE,
-            h11_max_incomplete_event_size=HEAD_LIMIT,
         )
     )
 

@@ -77,7 +77,7 @@ def read_origin(url: str) -> tuple[Origin, str]:
     return Origin(parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme]), parts.path
 
 
-def values(headers: Headers, name: bytes) -> list[bytes]:
+def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     """Every value of a header."""
     return [value for key, value in headers if key == name]
 

@@ -83,13 +83,15 @@ class Answering:
             going = watch.feed(data, ended=over)
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))
-            if over:
-                self._settled(asked, status, stream=stream)
-            if watch.holds and over:
-                length = [] if status in {204, 304} else [(b"content-length", b"%d" % len(going))]
-                await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
-            if over or (going and not watch.holds):
-                await out.body(going, ended=over)
+            try:
+                if watch.holds and over:
+                    length = [] if status in {204, 304} else [(b"content-length", b"%d" % len(going))]
+                    await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
+                if over or (going and not watch.holds):
+                    await out.body(going, ended=over)
+            finally:
+                await watch.settle()
+        self._settled(asked, status, stream=stream)
 
     def _edits(self, asked: Asked) -> bool:
         return self.edits or (asked.session is not None and asked.session.connection.failed)
@@ -230,6 +232,8 @@ class Answering:
             return
         seat.streams -= 1
         root = seat.relay.session.connection
+        if session is not None:
+            seat.relay.strand("server", session).settle()
         if session is not None and session.connection is not root:
             for exchange in self._open(asked):
                 # Closing the stream is the cancellation since 2026-07-28 (basic/utilities/cancellation).

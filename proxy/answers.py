@@ -17,6 +17,8 @@ from proxy.sse import Event, EventReader, new_event, with_data
 _UNPACKED = 4 * CAP
 """Bytes that are unpacked of one body for a look at it."""
 _SPARE = 65536
+_LARGE = 1024 * 1024
+"""Bytes of an answer whose record takes longer than an event of another stream may wait."""
 
 
 class AnswerError(ValueError):
@@ -34,6 +36,10 @@ class Answer(Protocol):
         """The next bytes of the body; what goes on to the client. Raises AnswerError."""
         ...
 
+    async def settle(self) -> None:
+        """Record what was seen, once it has been sent on: no client waits for the record of an answer."""
+        ...
+
 
 class Unwatched:
     """A body that is nothing of ours."""
@@ -45,6 +51,9 @@ class Unwatched:
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """All of it."""
         return chunk
+
+    async def settle(self) -> None:
+        """Nothing is owed a record."""
 
 
 class Unpacker:
@@ -106,6 +115,18 @@ class Body:
         self._sure = sure
         self._kept = bytearray()
         self._flowing = False
+        self._last: Piece | None = None
+        self._size = 0
+
+    async def settle(self) -> None:
+        """Record a whole answer; a large one beside what else is under way."""
+        last, self._last = self._last, None
+        if last is not None:
+            self._strand.take(last)
+        elif self._size > _LARGE:
+            await self._strand.settle_beside()
+        else:
+            self._strand.settle()
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """All of it, or all at its end where it is held."""
@@ -123,8 +144,13 @@ class Body:
 
     def _flow(self, *, ended: bool) -> Step | None:
         if self._flowing:
-            step = self._strand.take(Piece(Part.LAST if ended else Part.MORE, bytes(self._kept)))
+            piece = Piece(Part.LAST if ended else Part.MORE, bytes(self._kept))
             self._kept.clear()
+            if ended and not self.holds:
+                # All before it has gone on, so its end does not wait either.
+                self._last = piece
+                return None
+            step = self._strand.take(piece)
             return step if ended else None
         if len(self._kept) > CAP:
             self._flowing = True
@@ -135,9 +161,13 @@ class Body:
         if not ended:
             return None
         self._whole = bytes(self._kept)
+        self._size = len(self._whole)
+        self._kept.clear()
         if not (self._sure or _is_message(self._whole)):
             return Step([], self._whole)
-        return self._strand.take(Piece(Part.WHOLE, self._whole))
+        if self.holds:
+            return self._strand.take(Piece(Part.WHOLE, self._whole))
+        return self._strand.take_all([Piece(Part.WHOLE, self._whole)])[0]
 
     _whole = b""
 
@@ -173,6 +203,11 @@ class Stream:
         self._repeated = False
         self._cutting = False
         """Whether the event that flows in is kept back."""
+
+    async def settle(self) -> None:
+        """Record the answers among the events."""
+        if self._strand is not None:
+            self._strand.settle()
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """What of it goes on: all, or up to the last event that is whole where events may be edited."""
@@ -229,7 +264,7 @@ class Stream:
             return None
         if self._strand is None:
             self._strand = self._find_strand()
-        return self._strand.take(piece)
+        return self._strand.take(piece) if self._edits() else self._strand.take_all([piece])[0]
 
     def _event(self, event: Event, out: list[bytes]) -> None:
         piece = event.piece

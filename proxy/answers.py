@@ -82,8 +82,8 @@ def unpacked(data: bytes) -> bytes:
     return Unpacker().feed(data)
 
 
-def _is_message(data: bytes) -> bool:
-    return data.lstrip(b" \t\r\n\xef\xbb\xbf\xfe\xff\0")[:1] in (b"{", b"[")
+def _is_message(data: bytes | bytearray) -> bool:
+    return data[:64].lstrip(b" \t\r\n\xef\xbb\xbf\xfe\xff\0")[:1] in (b"{", b"[")
 
 
 def _messages(forward: bytes) -> list[bytes]:
@@ -122,8 +122,8 @@ class Body:
         """Record a whole answer; a large one beside what else is under way."""
         last, self._last = self._last, None
         if last is not None:
-            self._strand.take(last)
-        elif self._size > _LARGE:
+            self._strand.take_all([last])
+        if self._size > _LARGE:
             await self._strand.settle_beside()
         else:
             self._strand.settle()
@@ -152,12 +152,16 @@ class Body:
                 return None
             step = self._strand.take(piece)
             return step if ended else None
-        if len(self._kept) > CAP:
+        limit = CAP if self.holds else _LARGE
+        if len(self._kept) > limit and (self._sure or _is_message(self._kept)):
             self._flowing = True
-            first = bytes(self._kept[:CAP])
-            del self._kept[:CAP]
+            self._size = limit + 1
+            first = bytes(self._kept[:limit])
+            del self._kept[:limit]
             self._strand.take(Piece(Part.FIRST, first))
             return self._flow(ended=ended)
+        if len(self._kept) > CAP:
+            del self._kept[CAP:]  # a download, of which the beginning says that it is nothing of ours
         if not ended:
             return None
         self._whole = bytes(self._kept)
@@ -201,12 +205,18 @@ class Stream:
         self._held = bytearray()
         self._base = 0
         self._repeated = False
+        self._large = False
         self._cutting = False
         """Whether the event that flows in is kept back."""
 
     async def settle(self) -> None:
-        """Record the answers among the events."""
-        if self._strand is not None:
+        """Record the answers among the events; a large one beside what else is under way."""
+        large, self._large = self._large, False
+        if self._strand is None:
+            return
+        if large:
+            await self._strand.settle_beside()
+        else:
             self._strand.settle()
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
@@ -264,6 +274,7 @@ class Stream:
             return None
         if self._strand is None:
             self._strand = self._find_strand()
+        self._large = self._large or len(piece.data) > _LARGE
         return self._strand.take(piece) if self._edits() else self._strand.take_all([piece])[0]
 
     def _event(self, event: Event, out: list[bytes]) -> None:

@@ -15,6 +15,7 @@ from proxy.judging import VERSION_KEY, meta_text
 from proxy.keys import fold
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
+from proxy.paramheaders import param_disagreement
 from proxy.policy import Policy
 from proxy.readings import hidden_readings, readings
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
@@ -173,7 +174,7 @@ class Asking:
         if line is None:
             return None  # its own reading says what is wrong with it
         one = line.messages[0] if len(line.messages) == 1 and not line.batch else None
-        return disagreement(headers, one)
+        return disagreement(headers, one) or param_disagreement(headers, one)
 
     def _refusal(self, asked: Asked, step: Step, why: str | None) -> Refusal:
         if step.back.strip():

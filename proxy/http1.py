@@ -133,7 +133,7 @@ def answer_head(status: int, headers: Headers) -> bytes:
 
 def _sent(first: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     head = first + b"".join([b"%s: %s\r\n" % pair for pair in headers]) + b"\r\n"
-    if _SENT.fullmatch(head) is None:
+    if head.count(b"\n") != len(headers) + 2 or _SENT.fullmatch(head) is None:
         raise FramingError("a header has a character that none can have")
     return head
 

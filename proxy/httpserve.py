@@ -44,7 +44,10 @@ class PortError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What the proxy over HTTP is told: `path` is that of the URL, `names` and `origins` are let in besides our own."""
+    """What the proxy over HTTP is told: `path` is that of the URL, `names` and `origins` are let in besides our own.
+
+    `ca` is a file of certificates that the server's may be signed by, besides the system's.
+    """
 
     upstream: Origin
     path: str
@@ -52,6 +55,7 @@ class Front:
     port: int
     names: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    ca: str = ""
 
 
 class _Server(uvicorn.Server):
@@ -85,7 +89,9 @@ def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
 
     edits = policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), Asking(Seats(open_relay, start.key), policy), doors, edits=edits)
+    return HttpProxy(
+        Upstream(front.upstream, front.ca), Asking(Seats(open_relay, start.key), policy), doors, edits=edits
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

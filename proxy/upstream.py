@@ -230,6 +230,7 @@ class Upstream:
         self.origin = origin
         self._tls = trust(ca) if origin.scheme == "https" else None
         self._idle: deque[Line] = deque()
+        self._closed = False
 
     async def line(self) -> Line:
         """A connection to ask on. Raises UpstreamError."""
@@ -248,7 +249,7 @@ class Upstream:
 
     def give_back(self, line: Line) -> None:
         """Keep a connection for the next request, where it can be; else close it."""
-        if not line.reusable():
+        if self._closed or not line.reusable():
             line.abort()
             return
         line.idle_since = monotonic()
@@ -257,6 +258,7 @@ class Upstream:
             self._idle.popleft().abort()
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close what is idle, and keep no connection from now on."""
+        self._closed = True
         while self._idle:
             self._idle.pop().abort()

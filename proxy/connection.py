@@ -31,7 +31,7 @@ from proxy.judging import (
 )
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
-from proxy.record import Place, Recorder, Stamp, payload
+from proxy.record import Due, Place, Recorder, Stamp, payload
 from proxy.refusals import NOT_READABLE, error, tool_error
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
@@ -72,7 +72,7 @@ class Connection:
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()
-        self.owed: list[Owed] = []
+        self.owed: list[Due] = []
         self.unencoded: list[Exchange] = []
         enforced = policy is not None and policy.in_force
         self.hides = policy is not None and policy.hides

@@ -97,16 +97,20 @@ class EnvelopeScanner:
                 self._take(chunk[at : at + 1])
                 at += 1
                 continue
-            if self._string and self._key is None and self._value is None:
-                inside = _INSIDE.match(chunk, at)
-                end = size if inside is None else inside.end()
-            elif self._string:
+            if self._string:
                 # Most of a long line is one text, in which a plain look for a byte is ten times as fast as a pattern.
                 if quote < at:
                     quote = _or_end(chunk.find(b'"', at), size)
                 if slash < at:
                     slash = _or_end(chunk.find(b"\\", at), size)
                 end = min(quote, slash)
+                if end == slash < size and self._key is None and self._value is None:
+                    # Where one character is escaped there are more of them.
+                    inside = _INSIDE.match(chunk, end, min(end + _STRIDE, size))
+                    end = end if inside is None else inside.end()
+                    if end < size and chunk[end] not in b'"\\':
+                        at = end
+                        continue
             else:
                 if self._depth > 2 and at >= slow and size - at > _STRIDE:
                     passed = self._deep(chunk, at)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from urllib.parse import urljoin
 
 from proxy import vocabulary as v
-from proxy.answers import Answer, AnswerError, Body, Stream, Unpacker, Unwatched
+from proxy.answers import Answer, AnswerError, Body, Stream, Unwatched
 from proxy.asking import MODERN, Asked
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead, RequestHead
@@ -19,6 +19,7 @@ from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
+from proxy.unpack import Unpacker
 from proxy.upstream import Line, Upstream, UpstreamError
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")

@@ -4,7 +4,6 @@ Refuses to know sockets and headers: it is given the bytes of a body and says wh
 """
 
 import json
-import zlib
 from collections.abc import Callable
 from typing import Protocol
 
@@ -13,9 +12,8 @@ from proxy.frames import CAP
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.sse import Event, EventReader, new_event, with_data
+from proxy.unpack import Unpacker
 
-_UNPACKED = 4 * CAP
-"""Bytes that are unpacked of one body for a look at it."""
 _SPARE = 65536
 _LARGE = 1024 * 1024
 """Bytes of an answer whose record takes longer than an event of another stream may wait."""
@@ -54,32 +52,6 @@ class Unwatched:
 
     async def settle(self) -> None:
         """Nothing is owed a record."""
-
-
-class Unpacker:
-    """Undoes gzip and deflate on a copy, as far as that is worth it."""
-
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-        self._room = _UNPACKED
-        self.broken = False
-
-    def feed(self, chunk: bytes) -> bytes:
-        """What the next bytes unpack to; nothing more once they are broken or too many."""
-        if self.broken or self._room <= 0:
-            return b""
-        try:
-            found = self._zlib.decompress(chunk, self._room)
-        except zlib.error:
-            self.broken = True
-            return b""
-        self._room -= len(found)
-        return found
-
-
-def unpacked(data: bytes) -> bytes:
-    """A whole body unpacked, or as far as it can be."""
-    return Unpacker().feed(data)
 
 
 def _is_message(data: bytes | bytearray) -> bool:

@@ -5,7 +5,6 @@ The body decides, never a header; a header that says something else is a reason 
 
 from dataclasses import dataclass, field
 
-from proxy.answers import unpacked
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
 from proxy.frames import FrameError, Line, read_loose, read_strict
@@ -22,6 +21,7 @@ from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
 from proxy.seats import Seat, Seats
 from proxy.session import Session
 from proxy.spanfile import SpanFileError
+from proxy.unpack import unpacked
 
 MODERN = "2026"
 """Versions from here on are of the era of 2026-07-28; they sort as text."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from proxy.answering import Answering, Outbound
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
-from proxy.downstream import CANCELS
+from proxy.clientexchange import CANCELS
 from proxy.frames import CAP
 from proxy.http1 import RequestHead
 from proxy.httprefusals import said

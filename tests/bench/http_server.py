@@ -1,8 +1,8 @@
 """The cheapest MCP server over HTTP there is: what stands in front of it is what is measured.
 
 python http_server.py; its port is the first line on stdout. Besides `echo` it has `large` (a result of so many bytes),
-`events` (so many events, each with the moment of its sending in nanoseconds), `hang` (no answer, or a comment and no
-more) and `left` (the moment when the last connection that hung was closed).
+`events` (so many events, each with the moment of its sending in nanoseconds), `silent` (so many seconds), `hang` (no
+answer, or a comment and no more) and `left` (the moment when the last connection that hung was closed).
 """
 
 import asyncio
@@ -81,6 +81,10 @@ class Client(asyncio.Protocol):
             case "tools/call", {"name": "events", "arguments": {"count": int(count)}}:
                 self.task = asyncio.ensure_future(self.events(message["id"], count))
                 return
+            case "tools/call", {"name": "silent", "arguments": {"seconds": int() | float() as seconds}}:
+                self.transport.write(STREAM)
+                self.task = asyncio.ensure_future(self.silent(message["id"], seconds))
+                return
             case "tools/call", {"name": "hang", "arguments": {"stream": bool(stream)}}:
                 self.hangs = True
                 self.transport.write(STREAM + framed(b": hi\n\n") if stream else b"")
@@ -103,6 +107,12 @@ class Client(asyncio.Protocol):
             self.transport.write(b"x" * min(CHUNK, size))
             size -= CHUNK
         self.transport.write(after)
+
+    async def silent(self, number: object, seconds: float) -> None:
+        """Nothing for a while, and the result."""
+        await asyncio.sleep(seconds)
+        result = {"jsonrpc": "2.0", "id": number, "result": {"content": []}}
+        self.transport.write(framed(b"data: " + json.dumps(result).encode() + b"\n\n") + b"0\r\n\r\n")
 
     async def events(self, number: object, count: int) -> None:
         """Events with the moment at which each is sent, and the result."""

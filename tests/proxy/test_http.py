@@ -412,7 +412,7 @@ def test_parallel_calls_do_not_wait_for_a_slow_one(tmp_path: Path) -> None:
 
     with through(tmp_path, ALLOWING, answer) as (proxy, _), Client(proxy.port) as first:
         first.send("POST", "/mcp", call(id_text="0").encode(), [JSON_TYPE])
-        others = [Client(proxy.port) for _ in range(40)]
+        others = [Client(proxy.port) for _ in range(200)]
         for number, client in enumerate(others, 1):
             client.send("POST", "/mcp", call(id_text=str(number)).encode(), [JSON_TYPE])
         for number, client in enumerate(others, 1):

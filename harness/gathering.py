@@ -4,7 +4,7 @@ Refuses to know traces.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from harness.copies import Likeness, likeness
 from harness.facts import ConvertError, Exchange, Fact, FactReader, Moment, Origin, Other, Ruling, span_key
@@ -82,7 +82,7 @@ class Gathering:
                     self._drop_request(ruling)
             case Ruling() if fact.plain:
                 if isinstance(self.facts.get(fact.parent), Exchange):
-                    fact = replace(fact, request=None)
+                    fact.request = None
                 else:
                     self._waiting.setdefault(fact.parent, []).append(key)
             case None:
@@ -97,7 +97,7 @@ class Gathering:
         """The exchange says all that its ruling's copy of the request does."""
         match self.facts[key]:
             case Ruling() as ruling if ruling.plain:
-                self.facts[key] = replace(ruling, request=None)
+                ruling.request = None
             case _:
                 pass
 

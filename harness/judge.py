@@ -11,6 +11,7 @@ from harness.assertions.assertion import Assertion
 from harness.evidence import Evidence
 from harness.explain import explain
 from harness.outcomes import listed
+from harness.uncollected import uncollected
 from harness.verdict import Finding, Result, Status, Verdict
 
 TAMPERED = "the evidence was tampered with: "
@@ -42,8 +43,9 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
     """
     if status != "completed":
         evidence = replace(evidence, completed=False)
-    findings = _told_apart(assertions, [_find(assertion, evidence) for assertion in assertions])
-    unexplained = state_unexplained(evidence)
+    with uncollected():
+        findings = _told_apart(assertions, [_find(assertion, evidence) for assertion in assertions])
+        unexplained = state_unexplained(evidence)
     shown = findings if unexplained is None else (*findings, unexplained)
     match status:
         case "infra_error" | "harness_error" | "cancelled":

@@ -5,9 +5,8 @@ Refuses to know sockets, and what a header says to MCP. In Python h11 does the s
 """
 
 import re
-from collections.abc import Sequence
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from proxy.httpwords import Headers, values
 
@@ -36,22 +35,6 @@ class FramingError(ValueError):
     def __init__(self, why: str, status: int = 400) -> None:
         super().__init__(why)
         self.status = status
-
-
-class Question(Protocol):
-    """The head of a request that is to be sent."""
-
-    @property
-    def method(self) -> bytes:
-        """As it stands on the wire."""
-
-    @property
-    def target(self) -> bytes:
-        """As it stands on the wire."""
-
-    @property
-    def headers(self) -> Sequence[tuple[bytes, bytes]]:
-        """Names and values in order."""
 
 
 class RequestHead(NamedTuple):
@@ -121,7 +104,7 @@ def is_kept(headers: Headers, minor: int) -> bool:
     return b"close" not in said and (minor >= 1 or b"keep-alive" in said)
 
 
-def request_head(question: Question) -> bytes:
+def request_head(question: RequestHead) -> bytes:
     """A head as it is sent. Raises FramingError where a part of it cannot stand in one."""
     return _sent(b"%s %s HTTP/1.1\r\n" % (question.method, question.target), question.headers)
 
@@ -131,7 +114,7 @@ def answer_head(status: int, headers: Headers) -> bytes:
     return _sent(_PHRASES.get(status) or b"HTTP/1.1 %d \r\n" % status, headers)
 
 
-def _sent(first: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+def _sent(first: bytes, headers: Headers) -> bytes:
     head = first + b"".join([b"%s: %s\r\n" % pair for pair in headers]) + b"\r\n"
     if head.count(b"\n") != len(headers) + 2 or _SENT.fullmatch(head) is None:
         raise FramingError("a header has a character that none can have")

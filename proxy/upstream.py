@@ -8,12 +8,13 @@ import ssl
 from collections import deque
 from collections.abc import AsyncIterable
 from time import monotonic
+from typing import Protocol
 
 from proxy.http1 import (
     AnswerHead,
     BodyReader,
     FramingError,
-    Question,
+    RequestHead,
     answer_body,
     is_kept,
     read_answer,
@@ -35,6 +36,44 @@ class UpstreamError(ValueError):
 
 class TrustError(ValueError):
     """A file of certificates that cannot be used: which, and why."""
+
+
+class ServerLine(Protocol):
+    """One exchange with a server, as an edge over HTTP has it. Each of these but `abort` may raise UpstreamError."""
+
+    async def ask(self, head: RequestHead, body: "bytes | AsyncIterable[bytes]") -> None:
+        """Send a request whole."""
+        ...
+
+    async def head(self) -> AnswerHead:
+        """The head of the answer."""
+        ...
+
+    async def body(self) -> tuple[bytes, bool]:
+        """The next bytes of its body, and whether it ends with them."""
+        ...
+
+    def abort(self) -> None:
+        """Give it up."""
+        ...
+
+
+class Server(Protocol):
+    """A server at one origin, as an edge over HTTP has it."""
+
+    origin: Origin
+
+    async def line(self) -> ServerLine:
+        """A place for one exchange. Raises UpstreamError."""
+        ...
+
+    def give_back(self, line: ServerLine) -> None:
+        """An exchange is over, or given up."""
+        ...
+
+    def close(self) -> None:
+        """The edge stops."""
+        ...
 
 
 class Line(asyncio.Protocol):
@@ -100,7 +139,7 @@ class Line(asyncio.Protocol):
 
     # What the edge calls
 
-    async def ask(self, head: Question, body: "bytes | AsyncIterable[bytes]") -> None:
+    async def ask(self, head: RequestHead, body: "bytes | AsyncIterable[bytes]") -> None:
         """Send a request whole; its headers say how long its body is. Raises UpstreamError where no more is taken."""
         self._method = head.method
         try:
@@ -247,9 +286,9 @@ class Upstream:
             raise UpstreamError(f"the server at {origin} cannot be reached: {error}") from None
         return line
 
-    def give_back(self, line: Line) -> None:
+    def give_back(self, line: ServerLine) -> None:
         """Keep a connection for the next request, where it can be; else close it."""
-        if self._closed or not line.reusable():
+        if self._closed or not isinstance(line, Line) or not line.reusable():
             line.abort()
             return
         line.idle_since = monotonic()

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from tests.bench.contestants import ALLOW, RULES, SERVERS, contestants, environment
-from tests.bench.conversion import ASSERTIONS, make_spans
+from tests.bench.judged import SCENARIO, make_spans
 from tests.bench.page import Conversion, Results, page
 from tests.bench.rounds import Plan, Rounds, Turns
 from tests.bench.trials import Trials, run_trials
@@ -54,8 +54,8 @@ def conversions(folder: Path, until: float) -> Iterator[Conversion]:
         say(f"{spans:,} spans to a trace")
         room = folder / str(spans)
         make_spans(room / "spans", spans, policy)
-        (room / "bench.yaml").write_text(ASSERTIONS, encoding="utf-8")
-        command = [sys.executable, "-m", "tests.bench.conversion", str(room)]
+        (room / "bench.yaml").write_text(SCENARIO, encoding="utf-8")
+        command = [sys.executable, "-m", "tests.bench.conversion", str(room), str(spans)]
         try:
             done = subprocess.run(
                 command, cwd=ROOT, env=environment(room), capture_output=True, text=True, timeout=CONVERSION_TIME,
@@ -66,7 +66,7 @@ def conversions(folder: Path, until: float) -> Iterator[Conversion]:
             yield Conversion(spans, problem=f"failed: {error} {said[-200:]}")
             continue
         told = json.loads(done.stdout)
-        problem = "" if told["verdict"] == "pass" else f"failed: the verdict is {told['verdict']}"
+        problem = "" if told["verdict"] == "pass" else f"failed: the verdict is {told['verdict']}: {told['reason']}"
         yield Conversion(spans, told["convert"], told["seconds"], told["bytes"], problem)
 
 

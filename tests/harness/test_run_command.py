@@ -10,6 +10,8 @@ from harness.verdict import Status
 from proxy.spans import JSON
 from tests.harness.runs import AGENT, HERE, SCENARIOS, behave, marked, run, write_scenario
 
+pytestmark = pytest.mark.measured
+
 
 @pytest.fixture(autouse=True)
 def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:

@@ -26,6 +26,8 @@ from tests.proxy.httpwires import Client as RawClient
 from tests.proxy.test_sdk_clients import SERVER, on_elicit, on_roots, on_sample
 from tests.proxy.wires import call
 
+pytestmark = pytest.mark.measured
+
 WIRETRAP = str(Path(sys.executable).with_name("wiretrap"))
 Mode = Literal["legacy", "2026-07-28", "auto"]
 

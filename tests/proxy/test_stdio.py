@@ -20,6 +20,8 @@ from proxy.spanread import read_spans
 from proxy.spans import Span
 from tests.proxy.test_deny import DENIED_ONES, NESTED, UNREADABLE
 
+pytestmark = pytest.mark.measured
+
 RAW = str(Path(__file__).with_name("raw_server.py"))
 WIRETRAP = str(Path(sys.executable).with_name("wiretrap"))
 DEADLINE = 30.0

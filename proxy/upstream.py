@@ -4,12 +4,12 @@ It follows no redirects, tries nothing twice and has no time-outs (wire rule 16)
 """
 
 import asyncio
-import ssl
 from collections import deque
 from collections.abc import AsyncIterable
 from time import monotonic
 from typing import Protocol
 
+from proxy.certificates import trust
 from proxy.http1 import (
     AnswerHead,
     BodyReader,
@@ -32,10 +32,6 @@ _TOGETHER = 64 * 1024
 
 class UpstreamError(ValueError):
     """The server could not be reached, or what it sent is no HTTP; the message says which."""
-
-
-class TrustError(ValueError):
-    """A file of certificates that cannot be used: which, and why."""
 
 
 class ServerLine(Protocol):
@@ -248,17 +244,6 @@ class Line(asyncio.Protocol):
         """Close it at once, whatever is under way: the server sees it as it would see the client go."""
         if self._transport is not None:
             self._transport.abort()
-
-
-def trust(ca: str = "") -> ssl.SSLContext:
-    """Whose certificates are believed: the system's, or those of SSL_CERT_FILE, and of the file `ca` too."""
-    context = ssl.create_default_context()
-    if ca:
-        try:
-            context.load_verify_locations(ca)
-        except (OSError, ValueError) as error:
-            raise TrustError(f"--upstream-ca {ca}: no certificates can be read from it: {error}") from None
-    return context
 
 
 class Upstream:

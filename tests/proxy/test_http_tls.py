@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from proxy import vocabulary as v
+from proxy.certificates import TrustError, trust
 from proxy.httpwords import Origin
 from proxy.refusals import SERVER_ENDED
-from proxy.upstream import TrustError, trust
 from tests.proxy.httpwires import Proxy, Upstream
 from tests.proxy.test_deny import code_of
 from tests.proxy.wires import ALLOWING, EVIL, call

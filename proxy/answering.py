@@ -102,7 +102,7 @@ class Answering:
         seat = asked.seat
         for exchange in asked.opened:
             if status != 200:
-                exchange.attributes().append(encode_attribute(v.HTTP_STATUS, status))
+                exchange.status = status
         if seat is None and head.method == b"DELETE" and values(head.headers, SESSION):
             seat = self._seat(head)
             asked.seat = seat

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
-from proxy.frames import FrameError, Line, read_loose, read_strict
+from proxy.frames import Line, read_loose, read_strict
 from proxy.httprefusals import joined, said, status_of
 from proxy.httpwords import Headers, disagreement, is_form, other_charset, value, values
 from proxy.judging import VERSION_KEY, meta_text
 from proxy.keys import fold
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
+from proxy.members import FrameError
 from proxy.paramheaders import param_disagreement
 from proxy.policy import Policy
 from proxy.readings import hidden_readings, readings
@@ -170,7 +171,7 @@ class Asking:
             return is_form(headers) and not readings(text)
         if values(headers, b"mcp-method") or values(headers, b"mcp-name"):
             return False
-        if any(fold(key) in _NAMES for message in line.messages for key in message.members):
+        if any(fold(key) in _NAMES for message in line.messages for key in message.fields):
             return False
         return not readings(text)
 

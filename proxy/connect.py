@@ -12,13 +12,14 @@ from proxy.bridgechecks import MODERN
 from proxy.connectasked import Asked, Reading
 from proxy.connectwords import as_line, sent_with, servers_own_error, told
 from proxy.exchange import ended, requested
-from proxy.frames import FrameError, Message, read_loose
+from proxy.frames import Message, read_loose
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import SESSION, Headers, media_type, value
 from proxy.ids import IdKey
 from proxy.judging import VERSION_KEY, meta_text
 from proxy.ledger import now
 from proxy.mcpheaders import METHOD, VERSION, Mirrors, made
+from proxy.members import FrameError
 from proxy.refusals import SERVER_ENDED, error
 from proxy.relay import Passage, Relay
 from proxy.spans import encode_attribute

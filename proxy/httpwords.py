@@ -238,7 +238,7 @@ def disagreement(headers: Headers, message: Message | None) -> str | None:
     target: str | None = None
     if message is not None and message.method is not None:
         keys = {JUDGED[message.method][1]} if message.method in JUDGED else {"name", "uri", "taskId"}
-        found = [message.params[key].value for key in ("name", "uri", "taskId") if key in keys & message.params.keys()]
+        found = [message.given[key] for key in ("name", "uri", "taskId") if key in keys & message.given.keys()]
         target = next((one for one in found if isinstance(one, str)), None)
     version = None if message is None else meta_text(message, VERSION_KEY)
     body = {

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from proxy import vocabulary as v
 from proxy.connection import Connection
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, error_attributes
-from proxy.frames import FrameError, read_loose
+from proxy.frames import read_loose
 from proxy.ids import id_key
 from proxy.judging import Judgement, judge_client_request, judge_request
+from proxy.members import FrameError
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.scan import Envelope, EnvelopeScanner, decoded
 from proxy.spans import encode_attribute

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 import click
 
 from proxy.context import Context, ContextError, read_context, redact_key
-from proxy.glob import glob_server
-from proxy.policy import TRUST_LABELS, Policy, check_server_id, deny_policy, load_policy
+from proxy.glob import check_server_id, glob_server
+from proxy.policy import TRUST_LABELS, Policy, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
 from proxy.saying import say
 from proxy.secretvalues import named_secrets

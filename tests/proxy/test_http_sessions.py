@@ -144,7 +144,7 @@ def test_the_older_transport_with_an_event_stream_passes(tmp_path: Path, absolut
         if request.method == "GET":
             streams.append(request)
             base = f"http://{request.values('host')[0]}" if absolute else ""
-            request.stream(f"event: endpoint\ndata: {base}/messages/?session_id=abc\n\n".encode())
+            request.stream(f"event: endpoint\ndata: {base}/messages/?session_id=secret-session\n\n".encode())
             assert posted.wait(WAIT)
             request.chunk(data(RESULT))
             assert request.gone()
@@ -157,14 +157,14 @@ def test_the_older_transport_with_an_event_stream_passes(tmp_path: Path, absolut
         client.send("GET", "/sse", None, [(b"accept", b"text/event-stream")])
         client.head()
         base = f"http://127.0.0.1:{proxy.port}" if absolute else ""
-        assert client.chunk() == f"event: endpoint\ndata: {base}/messages/?session_id=abc\n\n".encode()
-        assert proxy.post(call("ok"), target="/messages/?session_id=abc").status == 202
+        assert client.chunk() == f"event: endpoint\ndata: {base}/messages/?session_id=secret-session\n\n".encode()
+        assert proxy.post(call("ok"), target="/messages/?session_id=secret-session").status == 202
         assert client.chunk() == data(RESULT)
         client.close()
         upstream.close()
         assert proxy.only("request").attributes[v.OUTCOME] == "ok"
         (closed,) = proxy.spans("connection_closed")
-    assert "abc" not in str(closed.attributes)
+    assert "secret-session" not in str(closed.attributes)
 
 
 def test_of_too_many_sessions_the_one_that_was_used_least_lately_is_closed(

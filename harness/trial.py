@@ -199,7 +199,7 @@ def _run_agent(
             tap = conversation.file.tap
             return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
         case CommandAgent(command=command) as agent:
-            servers = {one.id: Start(one.command, one.environment) for one in prepared.upstreams}
+            servers = {one.id: Start(one.command, one.environment, one.front) for one in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)
             deadline = Deadline.after(limits.seconds, plan.cancel)
             cwd = _folder_of(agent, plan.scenario)

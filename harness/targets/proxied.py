@@ -18,7 +18,6 @@ from harness.targets.context import Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
 from proxy.policy import load_policy
-from proxy.spans import JSON
 
 
 class PreparationError(ValueError):
@@ -42,12 +41,6 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
-
-    def as_config(self) -> dict[str, JSON]:
-        """The entry under `mcpServers`."""
-        if self.front:
-            return {"type": "http", "url": self.front}
-        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
 
 
 @dataclass(frozen=True, slots=True)

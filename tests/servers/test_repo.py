@@ -9,6 +9,10 @@ PULLS = "SELECT id, state FROM pull_requests ORDER BY id"
 HEADS = "SELECT name, head FROM branches ORDER BY name"
 
 
+def _heads(path: Path) -> list[tuple[str, str]]:
+    return [(str(name), str(head)) for name, head in rows(path, HEADS)]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_issues_and_pull_requests_are_listed_by_their_state(tmp_path: Path, mode: str) -> None:
     path = made(tmp_path, "repo")
@@ -22,10 +26,10 @@ def test_issues_and_pull_requests_are_listed_by_their_state(tmp_path: Path, mode
 
 def test_a_merge_changes_the_pull_request_and_the_head_of_its_target_in_one_call(tmp_path: Path) -> None:
     path = made(tmp_path, "repo")
-    before = {name: head for name, head in rows(path, HEADS)}
+    before = dict(_heads(path))
     merged = content(call(path, "merge_pull_request", {"pull_request_id": 11}))
     assert isinstance(merged, dict)
-    after = {name: head for name, head in rows(path, HEADS)}
+    after = dict(_heads(path))
     assert after == {**before, "main": merged["head"]}
     assert merged["head"] != before["main"]
     assert rows(path, PULLS) == [(11, "merged"), (12, "open")]
@@ -60,7 +64,7 @@ def test_a_branch_is_free_once_its_pull_request_is_closed(tmp_path: Path) -> Non
     assert isinstance(closed, dict)
     assert closed["state"] == "closed"
     assert content(call(path, "delete_branch", {"name": "dates"})) == {"name": "dates", "deleted": True}
-    assert [name for name, _ in rows(path, HEADS)] == ["fix/last-row", "main"]
+    assert [name for name, _ in _heads(path)] == ["fix/last-row", "main"]
 
 
 def test_work_of_several_steps_builds_on_what_the_steps_before_made(tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ from harness.runjournal import await_workers, keep_results, read_results, run_lo
 from harness.running import Going, go, run_facts
 from harness.runsecrets import hiding_for
 from harness.selection import Selected, Selection, load_selection
-from harness.sweepfile import Sweep, with_models
+from harness.sweepfile import Sweep, SweepFileError, with_models
 from harness.sweepresult import ArmResult, SweepResult, Tried
 from harness.tracefile import load_trace
 from harness.traceread import TraceFileError
+from proxy.problem import Problem
 from proxy.spans import JSON
 
 AGENTS = "agents"
@@ -57,6 +58,19 @@ class Spent:
         return None
 
 
+def check_sweep(sweep: Sweep) -> None:
+    """Read all that a sweep is made of, and make nothing. Raises ProblemError with what is wrong."""
+    hiding = hiding_for((), os.environ, secrets.token_hex(32))
+    with tempfile.TemporaryDirectory(prefix="wiretrap-") as draft:
+        arms = with_models(sweep, Path(draft) / AGENTS)
+        for made in sorted(Path(draft).glob(f"{AGENTS}/*")):
+            # These files stay in the run folder, where no secret may be.
+            if hiding.text(text := made.read_text(encoding="utf-8")) != text:
+                said = f"{made.stem} would hold the value of a secret variable; name the variable under `key`"
+                raise SweepFileError([Problem(str(sweep.path), None, "models", said)])
+        load_selection(Selection(sweep.tasks, arms=arms))
+
+
 def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = None) -> tuple[SweepResult, Path]:
     """Run a sweep in a new run folder under `out`, or go on with that of `resume`; the result, and the folder.
 
@@ -64,9 +78,8 @@ def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = No
     """
     if resume is not None and not resume.is_dir():
         raise RunFolderError(f"{resume}: there is no such run folder")
-    with tempfile.TemporaryDirectory(prefix="wiretrap-") as draft:
-        # Nothing is made before all is known to be right.
-        load_selection(Selection(sweep.tasks, arms=with_models(sweep, Path(draft) / AGENTS)))
+    # Nothing is made before all is known to be right.
+    check_sweep(sweep)
     folder = make_run_folder(out) if resume is None else resume.resolve()
     with run_lock(folder):
         await_workers(folder)

@@ -5,13 +5,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from harness.checking import rejudge_run
 from harness.commands.sweep import command
+from harness.commands.validate import command as validate
+from harness.discovery import classify, find_scenarios
 from harness.running import Going
+from harness.scenario import ScenarioError, load_scenario
 from harness.sweepfile import load_sweep
 from harness.sweeping import run_sweep
+from harness.targets.fixtures import fixture_offers
 from proxy.spans import JSON
 from tests.harness.killing import differing, kill_at, left, records, run_folder, write_scenarios
 from tests.harness.runs import write_scenario
@@ -126,6 +131,21 @@ def test_a_limit_of_tokens_ends_a_sweep_and_a_higher_one_lets_it_go_on(tmp_path:
     assert [(len(arm.done), arm.not_done) for arm in finished.arms] == [(4, 0)]
 
 
+def validated(path: Path) -> tuple[int, str]:
+    done = CliRunner().invoke(validate, [str(path)])
+    return done.exit_code, done.output
+
+
+def test_a_sweep_is_told_from_a_scenario_and_passed_over_in_a_folder_of_them(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path)
+    assert classify(sweep) == "sweep"
+    assert [path.name for path in find_scenarios([tmp_path])] == ["closes.yaml", "fails.yaml"]
+    with pytest.raises(
+        ScenarioError, match="this looks like a sweep, not like a scenario; give it to `wiretrap sweep`"
+    ):
+        load_scenario(sweep, fixture_offers())
+
+
 def test_what_is_wrong_is_said_before_anything_is_made(tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path)
     text = sweep.read_text()
@@ -142,4 +162,7 @@ def test_what_is_wrong_is_said_before_anything_is_made(tmp_path: Path) -> None:
     sweep.write_text(text.replace("idle.yaml", "nowhere.yaml"))
     assert "nowhere.yaml: the file cannot be read: No such file or directory" in said()
     sweep.write_text(text)
+    assert validated(sweep) == (0, f"{sweep}: ok: sweep\n")
+    (tmp_path / "idle.yaml").write_text("steps: [{cal: x}]")
+    assert validated(sweep)[0] == 2
     assert "there is no such run folder" in said("--resume", str(tmp_path / "nowhere"))

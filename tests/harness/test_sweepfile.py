@@ -6,6 +6,7 @@ import pytest
 
 from harness.selection import Arm
 from harness.sweepfile import SweepFileError, load_sweep, with_models
+from harness.sweeping import check_sweep
 from proxy.spans import JSON
 
 
@@ -73,3 +74,13 @@ def test_an_agent_without_a_model_cannot_be_given_another(tmp_path: Path) -> Non
     sweep = load_sweep(write(tmp_path, models={"big": {"provider": "gemini"}}))
     with pytest.raises(SweepFileError, match="the agent has no model that one of the sweep's could replace"):
         with_models(sweep, tmp_path / "made")
+
+
+def test_a_secret_in_a_model_is_refused_before_it_stands_in_a_file_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_API_KEY", "sk-9f31c07d22ab")
+    (tmp_path / "one.yaml").write_text(json.dumps({"model": {"provider": "scripted", "script": "x.yaml"}}))
+    sweep = load_sweep(write(tmp_path, models={"big": {"provider": "gemini", "base_url": "http://sk-9f31c07d22ab@x"}}))
+    with pytest.raises(SweepFileError, match="one-big would hold the value of a secret variable"):
+        check_sweep(sweep)

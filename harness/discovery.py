@@ -36,7 +36,7 @@ def classify(path: Path) -> Kind:
     if keys == {"policy"}:
         # As it stands in a scenario; who reads it says what to take out.
         return "policy"
-    if keys >= SWEEP_FIELDS and keys.isdisjoint(SCENARIO_FIELDS | AGENT_FIELDS):
+    if keys >= SWEEP_FIELDS and keys.isdisjoint(SCENARIO_FIELDS):
         return "sweep"
     said = _FOLDERS.get(path.parent.name, "scenario")
     if (

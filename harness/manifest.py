@@ -15,6 +15,7 @@ from importlib.metadata import version
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.agentprogram import ProgramFile, named_by
 from harness.hiding import Hiding
+from harness.modelagent import ModelAgent
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
 from harness.selection import Selected, kind_of
@@ -119,7 +120,7 @@ def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
     match agent:
         case CommandAgent(command=command, path=None):
             return _digest(list(command), facts.hiding)
-        case ScriptedAgent(path=path) | CommandAgent(path=path):
+        case ScriptedAgent(path=path) | CommandAgent(path=path) | ModelAgent(path=path):
             return facts.digests.get(str(path))
 
 

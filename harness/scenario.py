@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps, unknown_placeholders
+from harness.agentfile import Agent, CommandAgent, Step, read_agent, read_steps, unknown_placeholders
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
@@ -271,7 +271,7 @@ class _Reading:
         agent = None if file is None else read_agent(file, self.tools, self.elsewhere)
         if isinstance(agent, CommandAgent):
             self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
-        return agent if isinstance(agent, ScriptedAgent) else None
+        return None if isinstance(agent, CommandAgent) else agent
 
     def assertions(self, data: JSON) -> dict[int, Assertion]:
         assertions: dict[int, Assertion] = {}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, load_agent
 from harness.discovery import load_scenarios
+from harness.modelagent import ModelAgent
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
@@ -44,9 +45,12 @@ class Selected:
 
     def files(self, scenario_id: str) -> tuple[Path, ...]:
         """All files that a scenario and its agent are made of, the scenario's own first."""
-        agent = self.agents[scenario_id].path
-        files = self.by_id[scenario_id].files
-        return files if agent is None or agent in files else (*files, agent)
+        match self.agents[scenario_id]:
+            case ModelAgent(files=own):
+                pass
+            case agent:
+                own = () if agent.path is None else (agent.path,)
+        return tuple(dict.fromkeys((*self.by_id[scenario_id].files, *own)))
 
     def digests(self, digest: Callable[[bytes], str] = _sha256) -> dict[str, str]:
         """SHA-256 in hex of every file, by its path; or what else `digest` makes of its bytes."""
@@ -59,6 +63,8 @@ def kind_of(agent: Agent) -> Kind:
     match agent:
         case ScriptedAgent():
             return "scripted"
+        case ModelAgent() as agent:
+            return "scripted" if agent.scripted else "real"
         case CommandAgent():
             return "real"
 
@@ -108,7 +114,7 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
         match server, agent:
             case UrlServer(), _:
                 said = "a server with a url cannot be run yet; give it a fixture or a command"
-            case CommandServer(), ScriptedAgent(transport="in_process"):
+            case CommandServer(), ScriptedAgent(transport="in_process") | ModelAgent(transport="in_process"):
                 said = "only a fixture can be run in_process; the agent file says transport: in_process"
             case FixtureServer(), _:
                 said = _try_seed(server)

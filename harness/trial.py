@@ -28,6 +28,7 @@ from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
+from harness.modelagent import ModelAgent
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new
@@ -103,6 +104,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         verdict=verdict,
         seconds=time.monotonic() - began,
         kind=kind_of(plan.agent),
+        model=plan.agent.model_name if isinstance(plan.agent, ModelAgent) else None,
         folder=str(folder.path.relative_to(plan.run_folder)),
         gaps=gaps,
         kept=str(private) if plan.keep else None,
@@ -134,6 +136,8 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     before: dict[str, Dump] = {}
     try:
         prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        if isinstance(plan.agent, ModelAgent):
+            prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
@@ -187,6 +191,13 @@ def _run_agent(
             deadline = Deadline.after(limits.seconds, plan.cancel)
             tap = conversation.file.tap
             return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
+        case ModelAgent() as agent:
+            # Only here are models and architectures needed.
+            from harness.targets.model import Given, run_model  # noqa: PLC0415
+
+            given = Given(plan.scenario.input, tuple(plan.scenario.servers), limits, plan.trial)
+            deadline = Deadline.after(limits.seconds, plan.cancel)
+            return run_model(agent, prepared, given, context, streams, private, conversation, deadline)
         case CommandAgent(command=command) as agent:
             servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)

@@ -28,11 +28,15 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call that the model asks for. `id` is the provider's, and its answer must bear it."""
+    """One call that the model asks for. `id` is the provider's, and its answer must bear it.
+
+    `problem` says why the arguments cannot be read, where they cannot.
+    """
 
     id: str
     tool: str
     arguments: dict[str, JSON]
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

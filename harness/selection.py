@@ -4,6 +4,7 @@ Refuses to know how a trial is run.
 """
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, load_agent
 from harness.discovery import load_scenarios
 from harness.modelagent import ModelAgent
+from harness.models.provided import missing_for
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
@@ -79,6 +81,7 @@ def load_selection(selection: Selection) -> Selected:
         problems += _check_folder(scenario)
         if agent is not None:
             problems += _check_servers(scenario, agent)
+            problems += _check_models(agent)
             agents[scenario.id] = agent
     if problems:
         # An agent file is read once for each scenario, and may be wrong for all of them.
@@ -123,6 +126,17 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
         if said:
             wrong.append(Problem(str(scenario.path), None, f"servers.{server_id}", said))
     return wrong
+
+
+def _check_models(agent: Agent) -> list[Problem]:
+    """Models that cannot be asked, though the file can be read: for lack of a key or of the extra."""
+    match agent:
+        case ModelAgent(path=path, model=model, models=models):
+            asked = {"model": model, **{f"models.{name}": choice for name, choice in models.items()}}
+            missing = {field: missing_for(choice, os.environ) for field, choice in asked.items()}
+            return [Problem(str(path), None, field, said) for field, said in missing.items() if said]
+        case _:
+            return []
 
 
 def _try_seed(server: FixtureServer) -> str:

@@ -140,6 +140,8 @@ def _named(name: str, known: Seen, request: Request, drop: tuple[str, ...]) -> J
             return known.everything(drop)
         case "task":
             return request.task
+        case "last":
+            return known.last
         case _:
             fact = known.find(name)
             if fact is None:

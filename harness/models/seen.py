@@ -30,11 +30,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`facts` in the order in which they came; `text` is all that was said to the agent or answered, less the task."""
+    """`facts` in the order in which they came; `text` is all that was said to the agent or answered, less the task.
+
+    `last` is the newest of it.
+    """
 
     facts: tuple[Fact, ...]
     text: str
     called: tuple[str, ...]
+    last: str = ""
 
     def find(self, name: str) -> Fact | None:
         """The first fact of that name, which is KEY or TOOL.KEY."""
@@ -64,7 +68,7 @@ def seen(request: Request) -> Seen:
             case ToolAnswer(use=use, text=text):
                 texts.append(text)
                 facts += _of_result(text, use.tool)
-    return Seen(tuple(facts), "\n".join(texts), tuple(called))
+    return Seen(tuple(facts), "\n".join(texts), tuple(called), texts[-1] if texts else "")
 
 
 def _of_result(text: str, tool: str) -> list[Fact]:

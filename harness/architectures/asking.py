@@ -50,6 +50,7 @@ class Asking:
     tell: Callable[[str, dict[str, JSON]], None]
     tokens: int | None = None
     cost: float | None = None
+    pause: Callable[[float], Coroutine[None, None, None]] = asyncio.sleep
     tokens_used: int = 0
     cost_used: float | None = 0.0
     _known_cost: float = field(default=0.0)
@@ -69,7 +70,7 @@ class Asking:
                 wait = FIRST_WAIT * 2 ** (attempt - 1) if error.after is None else error.after
                 if wait > LONGEST_WAIT:
                     raise
-                self.loop.run(asyncio.sleep(wait))
+                self.loop.run(self.pause(wait))
                 attempt += 1
                 continue
             self._took(request.agent, seat, attempt, began, reply.usage)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from harness.models.model import Reply, Request, Told, ToolAnswer
 from proxy.spans import JSON
 
-_PIECE = re.compile(r"(?:^|[\s{(*-])[\"']?([A-Za-z_]\w*)[\"']?\s*[:=]\s*(.+?)[\s})]*$")
+_PIECE = re.compile(r"(?:^|[\s{(*-])[\"']?([A-Za-z_]\w*)[\"']?\s*[:=](.+)$")
 _BREAK = re.compile(r"[\n;,]")
 
 
@@ -96,7 +96,8 @@ def _of_json(value: JSON, tool: str) -> Iterator[Fact]:
 
 def _of_text(text: str) -> list[Fact]:
     found = (_PIECE.search(piece) for piece in _BREAK.split(text))
-    return [Fact(match[1], _value(match[2])) for match in found if match is not None]
+    values = ((match[1], match[2].strip().rstrip("}) \t")) for match in found if match is not None)
+    return [Fact(key, _value(value)) for key, value in values if value]
 
 
 def _value(text: str) -> JSON:

@@ -1,16 +1,16 @@
 """Trials of model agents at the credit-hold task, in this process, judged with the agents' own events and without."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ParamSpec
 
 import pytest
 
-from harness import trial
 from harness.agentfile import load_agent
 from harness.category import categorised
-from harness.collecting import Gathered
+from harness.collecting import Gathered, gather
 from harness.hiding import make_hiding
 from harness.judge import judge
 from harness.results import TrialResult
@@ -23,6 +23,7 @@ from proxy.spans import JSON
 from proxy.yamlfile import load_document
 from tests.harness.runs import SCENARIOS
 
+P = ParamSpec("P")
 SUPPORT = SCENARIOS / "support"
 FACT: dict[str, JSON] = {
     "id": "credit_hold",
@@ -91,20 +92,22 @@ def agent_file(folder: Path, script: str | list[JSON], **fields: JSON) -> Path:
     return file
 
 
+def keeping(collect: Callable[P, Gathered], kept: list[Gathered]) -> Callable[P, Gathered]:
+    def keep(*arguments: P.args, **named: P.kwargs) -> Gathered:
+        kept.append(collect(*arguments, **named))
+        return kept[-1]
+
+    return keep
+
+
 def try_once(scenario: Scenario, agent: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int = 1) -> Tried:
     """Run the agent; the evidence is kept on its way to the judge."""
     kept: list[Gathered] = []
-    gather = trial.gather
-
-    def keep(*arguments: object) -> Gathered:
-        kept.append(gather(*arguments))  # type: ignore[arg-type]
-        return kept[-1]
-
-    monkeypatch.setattr(trial, "gather", keep)
+    monkeypatch.setattr("harness.trial.gather", keeping(gather, kept))
     hiding = make_hiding({}, bytes(32))
     run = folder / f"run-{number}"
     result = run_trial(TrialPlan("run", run, hiding, scenario, load_agent(agent, scenario.tools), number))
-    monkeypatch.setattr(trial, "gather", gather)
+    monkeypatch.setattr("harness.trial.gather", gather)
     assert kept, result.verdict.reason
     evidence = kept[-1].evidence
     seen = tuple(event for event in evidence.trace.events if event.type.startswith("mcp_"))

@@ -3,8 +3,9 @@
 Refuses to know other trials, and how a result is shown. A trial ends in exactly one status:
 
 - completed: the agent came to its own end. The assertions decide.
-- agent_timeout, limit: it was stopped at `limits.seconds`, or after more calls than `limits.tool_calls`.
-- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed.
+- agent_timeout, limit: it was stopped at `limits.seconds`, or at another limit.
+- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed; of a model
+  agent, a model call.
 - infra_error: a server, a database or the agent's program could not be got ready or broke; says nothing of the agent.
 - harness_error: a fault of ours.
 - cancelled: somebody stopped the run.

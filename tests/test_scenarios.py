@@ -187,6 +187,7 @@ def test_all_that_is_shipped_is_found() -> None:
     assert kinds == {
         "agents": "agent",
         "policies": "policy",
+        "scripts": "script",
         "seeds": "seed",
         "security": "scenario",
         "support": "scenario",

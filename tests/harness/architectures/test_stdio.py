@@ -1,8 +1,9 @@
 """The same agents over real proxy processes, by the command that a person types."""
 
 import json
-import os
 from pathlib import Path
+
+import pytest
 
 from proxy.spans import JSON
 from tests.harness.architectures.trials import agent_file, credit_hold
@@ -18,7 +19,7 @@ def seen(ran: Ran) -> list[JSON]:
     kept: list[JSON] = []
     for item in [*calls, *events]:
         assert isinstance(item, dict)
-        kept.append({key: item[key] for key in KEPT & item.keys()})
+        kept.append({key: item[key] for key in sorted(KEPT & item.keys())})
     return kept
 
 
@@ -26,26 +27,17 @@ KEPT = {"type", "name", "arguments", "result", "outcome", "agent", "from", "to",
 
 
 def test_a_supervisor_and_its_workers_leave_the_same_trace_over_stdio_and_no_process(
-    tmp_path: Path, monkeypatch: object
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mark = {"WIRETRAP_TEST_MARK": str(tmp_path)}
-    os.environ.update(mark)
+    mark = {"MODEL_TRIAL_MARK": str(tmp_path)}
+    monkeypatch.setenv("MODEL_TRIAL_MARK", str(tmp_path))
     scenario = credit_hold(tmp_path).path
-    try:
-        piped = run(
-            [scenario],
-            tmp_path / "piped",
-            agent=agent_file(tmp_path, "copying", architecture="supervisor_worker", transport="stdio"),
-        )
-        assert marked(mark) == []
-    finally:
-        del os.environ["WIRETRAP_TEST_MARK"]
-    direct = run(
-        [scenario], tmp_path / "direct", agent=agent_file(tmp_path, "copying", architecture="supervisor_worker")
-    )
+    workers: dict[str, JSON] = {"architecture": "supervisor_worker"}
+    piped = run([scenario], tmp_path / "piped", agent=agent_file(tmp_path, "copying", transport="stdio", **workers))
+    assert marked(mark) == []
+    direct = run([scenario], tmp_path / "direct", agent=agent_file(tmp_path, "copying", **workers))
     assert (piped.result.result, direct.result.result) == ("pass", "pass")
-    ours = [json.dumps(item, sort_keys=True) for item in seen(direct)]
-    assert [json.dumps(item, sort_keys=True) for item in seen(piped)] == ours
+    assert [json.dumps(item) for item in seen(piped)] == [json.dumps(item) for item in seen(direct)]
     trial = piped.result.trials[0]
     assert (trial.kind, trial.model, trial.gaps, trial.doubts) == ("scripted", "copying", (), ())
     spans = piped.folder / "support.credit_hold_escalation" / "1" / "spans"

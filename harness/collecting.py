@@ -14,14 +14,14 @@ from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.hiding import Hiding
 from harness.redacted import hidden_dump, hidden_journal, recorded_requests
-from harness.runfolder import TrialFolder, write_new
+from harness.runfolder import TrialFolder, write_pieces
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, read_connections, read_journal, write_dump, write_journal
 from harness.targets.context import Context
 from harness.targets.ending import Ending
 from harness.targets.fixtures import dump_fixture, journal_path
 from harness.targets.proxied import Prepared, Upstream
-from harness.tracefile import trace_text
+from harness.tracefile import trace_chunks
 from proxy.spanread import read_spans
 from proxy.spans import Span
 
@@ -115,7 +115,7 @@ def gather(
         state="wire" if state else "none",
         notes=gaps,
     )
-    write_new(folder.trace, trace_text(trace))
+    write_pieces(folder.trace, trace_chunks(trace))
     evidence = evidence_of(
         scenario,
         trace,

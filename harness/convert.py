@@ -13,6 +13,7 @@ from harness.facts import Exchange, Fact, Moment, Other, Ruling
 from harness.gathering import Choice, Gathering, Life
 from harness.jsontext import JsonReader
 from harness.trace import Coverage, Event, Message, Source, ToolCall, Trace
+from harness.uncollected import uncollected
 from proxy import vocabulary as v
 from proxy.spans import JSON, Span
 
@@ -58,12 +59,13 @@ def convert(
     looked at once they are all read) become gaps. Raises ConvertError for two different spans of one identity, and
     for a span of ours that lacks what its kind must have.
     """
-    gathering = Gathering(Choice(run_id, scenario_id, trial)).add_all(spans)
-    gathering.settled()
-    lives = gathering.lives()
-    return _Assembly(gathering.facts, lives, JsonReader()).trace(
-        state, [*notes, *gathering.gaps(lives[name] for name in sorted(lives))]
-    )
+    with uncollected():
+        gathering = Gathering(Choice(run_id, scenario_id, trial)).add_all(spans)
+        gathering.settled()
+        lives = gathering.lives()
+        return _Assembly(gathering.facts, lives, JsonReader()).trace(
+            state, [*notes, *gathering.gaps(lives[name] for name in sorted(lives))]
+        )
 
 
 class _Assembly:

@@ -21,6 +21,8 @@ _COMPARED = (
     - CUT_FLAGS.keys()
 )
 """A backend may add attributes of its own; only those of our vocabulary make two spans differ."""
+_SHORT = LIMIT // 4
+"""Characters of a text that no exporter cuts, whatever they are."""
 
 
 class Likeness(NamedTuple):
@@ -43,19 +45,26 @@ class Likeness(NamedTuple):
 def likeness(span: Span) -> Likeness:
     """The likeness of one span; two are compared only within one process."""
     attributes = span.attributes
-    core: list[tuple[str, Attribute, bool]] = []
+    core: list[tuple[str, Attribute] | tuple[str, Attribute, bool]] = []
     payloads: list[tuple[str, str]] = []
     length = whole = 0
     cut = int(v.EXPORT_CUT in attributes)
-    for key, value in attributes.items():
+    for item in attributes.items():
+        key, value = item
         if key in _COMPARED:
+            if isinstance(value, str) and len(value) <= _SHORT and value.isascii():
+                core.append(item)
+                continue
             mended = mend(value)
             whole += mended is not value
-            if isinstance(mended, str) and len(mended) * 4 > LIMIT:
+            if not isinstance(mended, str):
+                core.append((key, mended, value is True))
+                continue
+            if len(mended) > _SHORT:
                 # Only its beginning is sure to be in a copy.
                 length += len(mended)
                 mended = cut_text(mended)
-            core.append((key, mended, value is True))
+            core.append((key, mended))
         elif key in CUT_FLAGS and isinstance(value, str):
             text = mend_text(value)
             whole += text is not value

@@ -120,7 +120,7 @@ class Other:
 
 Fact: TypeAlias = Exchange | Ruling | Other
 
-KEPT = frozenset({"connection_opened", "connection_closed", "agent_run", "event"})
+KEPT = frozenset({"connection_opened", "connection_closed", "unread", "agent_run", "event"})
 COUNTED = frozenset({"notification", "malformed", "unmatched"})
 """Kinds that show that their connection lived; but for a client's notifications they give nothing to a trace."""
 _NEEDS_PARAMS = frozenset({"initialize", "server/discover"})
@@ -138,21 +138,18 @@ class FactReader:
     """Reads facts of spans, and keeps one Origin a connection."""
 
     def __init__(self) -> None:
-        self._origins: dict[Origin, Origin] = {}
-        self._words: dict[str, str] = {}
+        self._origins: dict[tuple[Attribute | None, ...], Origin] = {}
+        self._words: dict[Attribute, str] = {}
 
     def fact(self, span: Span) -> Fact | None:
         """The fact that a span of ours states; None for a kind that is not known. Raises ConvertError."""
-        kind = _text(span, v.SPAN_KIND)
-        origin = Origin(
-            _text(span, v.CONNECTION) or "",
-            _text(span, v.SERVER_ID),
-            _text(span, v.SERVER_TRUST),
-            _text(span, v.TRANSPORT),
-            _text(span, v.AGENT_ID),
-        )
-        origin = self._origins.setdefault(origin, origin)
+        get = span.attributes.get
+        said = (get(v.CONNECTION), get(v.SERVER_ID), get(v.SERVER_TRUST), get(v.TRANSPORT), get(v.AGENT_ID))
+        origin = self._origins.get(said)
+        if origin is None:
+            origin = self._origins[said] = _origin(span)
         at = Moment(_integer(span, v.MONO), origin.connection, _integer(span, v.SEQ, 0))
+        kind = _text(span, v.SPAN_KIND)
         match kind:
             case "request":
                 return self._exchange(span, origin, at)
@@ -245,15 +242,29 @@ class FactReader:
 
     def _word(self, span: Span, key: str) -> str | None:
         """A text that many spans share, as one copy of it."""
+        value = span.attributes.get(key)
+        if value is None:
+            return None
+        known = self._words.get(value)
+        if known is not None:
+            return known
         text = _text(span, key)
-        if text is None or len(text) > 200:
-            return text
-        return self._shared(text)
+        return text if text is None or len(text) > 200 else self._shared(text)
 
     def _shared(self, text: str) -> str:
         if len(self._words) > 10_000:
             self._words.clear()
         return self._words.setdefault(text, text)
+
+
+def _origin(span: Span) -> Origin:
+    return Origin(
+        _text(span, v.CONNECTION) or "",
+        _text(span, v.SERVER_ID),
+        _text(span, v.SERVER_TRUST),
+        _text(span, v.TRANSPORT),
+        _text(span, v.AGENT_ID),
+    )
 
 
 def _from_client(span: Span) -> bool:

@@ -34,6 +34,8 @@ def in_order(calls: Sequence[Sent]) -> list[Sent]:
 
     `calls` are by their begin.
     """
+    if _are_apart(calls):
+        return list(calls)
     tie = count()
     waiting = list(enumerate(calls))
     ends = [(_end(item), place) for place, item in waiting]
@@ -54,6 +56,11 @@ def in_order(calls: Sequence[Sent]) -> list[Sent]:
     return ordered
 
 
+def _are_apart(calls: Sequence[Sent]) -> bool:
+    """Whether each call was over before the next began."""
+    return all(_end(one) < other.seq for one, other in pairwise(calls))
+
+
 def _end(item: Sent) -> float:
     return float("inf") if item.until is None else max(item.until, item.seq)
 
@@ -69,7 +76,7 @@ def _connections(sent: Sequence[Sent]) -> Iterator[list[Sent]]:
 
 def _neighbours(calls: Sequence[Sent]) -> Iterator[tuple[Sent, Sent]]:
     """Pairs of calls of which the second may have followed the first at once; none where no two calls overlap."""
-    if all(_end(one) < other.seq for one, other in pairwise(calls)):
+    if _are_apart(calls):
         return
     for place, first in enumerate(calls):
         after = [item for item in calls[place + 1 : place + 1 + NEIGHBOURS] if item.seq > _end(first)]

@@ -11,6 +11,7 @@ from harness.assertions.assertion import Assertion
 from harness.evidence import Evidence
 from harness.explain import explain
 from harness.outcomes import listed
+from harness.uncollected import uncollected
 from harness.verdict import Finding, Result, Status, Verdict
 
 TAMPERED = "the evidence was tampered with: "
@@ -42,8 +43,9 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
     """
     if status != "completed":
         evidence = replace(evidence, completed=False)
-    findings = _told_apart(assertions, [_find(assertion, evidence) for assertion in assertions])
-    unexplained = state_unexplained(evidence)
+    with uncollected():
+        findings = _told_apart(assertions, [_find(assertion, evidence) for assertion in assertions])
+        unexplained = state_unexplained(evidence)
     shown = findings if unexplained is None else (*findings, unexplained)
     match status:
         case "infra_error" | "harness_error" | "cancelled":
@@ -73,7 +75,7 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
         return None
     try:
         told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in known]
-    except Exception as error:
+    except Exception as error:  # a fault of ours is this finding's error, and the others stand
         return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
     problems = [problem for explanation in told for problem in explanation.problems]
     if problems:
@@ -94,10 +96,9 @@ def _told_apart(assertions: Sequence[Assertion], findings: Sequence[Finding]) ->
 
 
 def _find(assertion: Assertion, evidence: Evidence) -> Finding:
-    # A fault of ours is this finding's error: no assertion may take the others, or the verdict, with it.
     try:
         return assertion.judge(evidence)
-    except Exception as error:
+    except Exception as error:  # a fault of ours: no assertion may take the others, or the verdict, with it
         return Finding(assertion.name, "error", f"{assertion.type} raised {type(error).__name__}: {error}")
 
 

@@ -4,6 +4,7 @@ Refuses to know order: it is told each event's place.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from harness.calls import CALL, is_error
 from harness.canonical import digest
@@ -40,10 +41,15 @@ def negotiates(exchange: Exchange) -> int | None:
 
 
 def _event(kind: str, origin: Origin, fields: dict[str, JSON], seq: int, time_ns: int, span_id: str) -> Event:
+    return Event(kind, _whose(origin, fields), seq, rfc3339(time_ns), span_id)
+
+
+def _whose(origin: Origin, fields: dict[str, JSON]) -> Mapping[str, JSON]:
+    """The fields of an event of a connection. Two that say the same may be one object: a trace has very many."""
     found: dict[str, JSON] = {"server_id": origin.server, **fields}
     if origin.agent is not None:
         found["agent"] = origin.agent
-    return Event(kind, found, seq, rfc3339(time_ns), span_id)
+    return found
 
 
 def _object(text: str | None, cut: bool, reader: JsonReader) -> dict[str, JSON]:
@@ -154,18 +160,13 @@ def answer(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]:
         return
     at = (seq, exchange.end_ns, exchange.span_id)
     if exchange.method == CALL and not exchange.interim:
-        fields: dict[str, JSON] = {
-            "mcp_tool_name": exchange.tool,
-            "name": exchange.name,
-            "is_error": is_error(exchange),
-            "content_truncated": exchange.result_cut,
-        }
-        yield _event("mcp_tool_result", exchange.origin, fields, *at)
+        told = _of_result(exchange.origin, exchange.tool, exchange.name, is_error(exchange), exchange.result_cut)
+        yield Event("mcp_tool_result", told, seq, rfc3339(exchange.end_ns), exchange.span_id)
     if exchange.outcome != "ok" or exchange.result is None or exchange.result_cut:
         return
     if exchange.method == "tools/list":
         page = _object(exchange.result, False, reader)
-        fields = {"tools": _definitions(page.get("tools"))}
+        fields: dict[str, JSON] = {"tools": _definitions(page.get("tools"))}
         if page.get("nextCursor") is not None:
             fields["more"] = True
         yield _event("mcp_tools_discovered", exchange.origin, fields, *at)
@@ -191,17 +192,42 @@ def _definitions(tools: JSON) -> list[JSON]:
 
 def decided(ruling: Ruling, seq: int) -> Event:
     """The event of a decision."""
+    told = _of_decision(
+        ruling.origin, ruling.decision, ruling.method, ruling.reason, ruling.enforced, ruling.rule, ruling.name,
+        ruling.malformed,
+    )  # fmt: skip
+    return Event("mcp_policy_decision", told, seq, rfc3339(ruling.start_ns), ruling.span_id)
+
+
+@lru_cache(maxsize=256)
+def _of_decision(
+    origin: Origin,
+    decision: str,
+    method: str | None,
+    reason: str | None,
+    enforced: bool,
+    rule: str | None,
+    name: str | None,
+    malformed: str | None,
+) -> Mapping[str, JSON]:
     fields: dict[str, JSON] = {
-        "decision": ruling.decision,
-        "method": ruling.method,
-        "reason": ruling.reason,
-        "enforced": ruling.enforced,
-        "rule": ruling.rule,
-        "name": ruling.name,
+        "decision": decision,
+        "method": method,
+        "reason": reason,
+        "enforced": enforced,
+        "rule": rule,
+        "name": name,
     }
-    if ruling.malformed is not None:
-        fields["malformed"] = ruling.malformed
-    return _event("mcp_policy_decision", ruling.origin, fields, seq, ruling.start_ns, ruling.span_id)
+    if malformed is not None:
+        fields["malformed"] = malformed
+    return _whose(origin, fields)
+
+
+@lru_cache(maxsize=256)
+def _of_result(
+    origin: Origin, tool: str | None, name: str | None, failed: bool | None, cut: bool
+) -> Mapping[str, JSON]:
+    return _whose(origin, {"mcp_tool_name": tool, "name": name, "is_error": failed, "content_truncated": cut})
 
 
 def closed(fact: Other, seq: int) -> Event:

@@ -15,6 +15,7 @@ from harness.intake import Entry, Intake
 from harness.models.script import Script, read_script
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem
+from proxy.secretvalues import secret_environment
 from proxy.spans import JSON
 
 Architecture: TypeAlias = Literal["single_agent", "peer_to_peer", "supervisor_worker", "debate_critic"]
@@ -206,6 +207,9 @@ def _choice(
             return None
     elif entry.script is not None:
         intake.wrong((*where, "script"), "only a scripted model has a script")
+    elif entry.key is not None and not secret_environment({entry.key: "value"}):
+        said = "a variable with key, token, secret, passw, credential or auth in its name is kept out of the record"
+        intake.wrong((*where, "key"), f"{entry.key} would be recorded as it is: {said}")
     elif entry.name is None:
         intake.wrong((*where, "name"), f"name the model, as {entry.provider} calls it")
     prices = entry.prices

@@ -4,13 +4,17 @@ Refuses to know what the call was for.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from harness.trace import ToolCall
 from proxy.spans import JSON
 
 CUT = 80
 """Characters of a value that a reason shows."""
+LISTED = 3
+"""Calls or changes that a reason shows."""
+T = TypeVar("T")
 
 
 def is_blocked(call: ToolCall) -> bool:
@@ -74,7 +78,13 @@ def show(value: JSON) -> str:
     return text if len(text) <= CUT else text[: CUT - 1] + "…"
 
 
-def listed(items: Sequence[str], limit: int = 3) -> str:
+def listed_as(items: Sequence[T], words: Callable[[T], str]) -> str:
+    """The first few items in words, and how many more there are; only those few are put into words."""
+    few = [words(item) for item in items[:LISTED]]
+    return listed([*few, *[""] * (len(items) - len(few))])
+
+
+def listed(items: Sequence[str], limit: int = LISTED) -> str:
     """The first few items, and how many more there are."""
     more = f" and {len(items) - limit} more" if len(items) > limit else ""
     return "; ".join(items[:limit]) + more

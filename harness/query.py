@@ -7,7 +7,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.cells import Value, decode_text, from_cell, to_cell
 from harness.evidence import Dump, Row
@@ -64,12 +66,18 @@ def table_keys(schema: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
 
     Empty where only the rowid does. A statement that cannot be run gives no table.
     """
+    return _table_keys(tuple(statement for statement in schema if _is_table(statement)))
+
+
+@lru_cache(maxsize=64)
+def _table_keys(statements: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    # One trial asks ten times, and the next ones ask the same.
     with closing(_connect()) as memory:
-        _create(memory, [statement for statement in schema if _is_table(statement)])
+        _create(memory, statements)
         names = memory.execute(
             "select name from sqlite_master where type = 'table' and name not like 'sqlite@_%' escape '@'"
         )
-        return {name: key_columns(memory, name) for (name,) in names.fetchall()}
+        return MappingProxyType({name: key_columns(memory, name) for (name,) in names.fetchall()})
 
 
 def table_columns(schema: Iterable[str]) -> Mapping[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ Refuses to know what stands in them.
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,11 @@ from proxy.spans import JSON
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
-RESERVED = frozenset({".", "..", "manifest.json", "report.json", "junit.xml"})
+MANIFEST = "manifest.json"
+"""The file that says what a run is made of."""
+RESULTS = "results.ndjson"
+"""The file that has each result as it came."""
+RESERVED = frozenset({".", "..", MANIFEST, RESULTS, "report.json", "junit.xml"})
 """Names in a run folder that are no scenario's."""
 
 
@@ -42,8 +46,17 @@ def _private(path: str, flags: int) -> int:
 
 def write_new(path: Path, text: str) -> Path:
     """Write a new private file in UTF-8; lone surrogates become the bytes that they stand for."""
+    return write_pieces(path, (text,))
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> Path:
+    """The same for a text in pieces, which are never all in memory. Where one cannot be made there is no file."""
     with open(path, "x", encoding="utf-8", errors="surrogateescape", newline="", opener=_private) as file:
-        file.write(text)
+        try:
+            file.writelines(pieces)
+        except ValueError:
+            path.unlink()
+            raise
     return path
 
 

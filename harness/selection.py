@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, load_agent
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent
 from harness.discovery import load_scenarios
 from harness.modelagent import ModelAgent
 from harness.models.provided import missing_for
@@ -18,6 +18,7 @@ from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
 from harness.targets.fixtures import FixtureError, fixture_offers, init_fixture
+from harness.targets.profiles.known import ProfileName
 from proxy.problem import Problem, ProblemError
 
 
@@ -31,11 +32,12 @@ def _sha256(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person asked for: files and folders, and at most one of an agent file and a command."""
+    """What a person asked for: files and folders, and an agent file, or a command, a profile or both of these."""
 
     paths: tuple[str, ...]
     agent_file: str | None = None
     command: tuple[str, ...] | None = None
+    profile: ProfileName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ def load_selection(selection: Selection) -> Selected:
 
 
 def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) -> Agent | None:
-    if selection.command is not None:
-        return CommandAgent(selection.command)
+    if (program := command_agent(selection.command, selection.profile)) is not None:
+        return program
     if selection.agent_file is not None:
         try:
             return load_agent(Path(selection.agent_file), scenario.tools)
@@ -115,9 +117,9 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     wrong = []
     for server_id, server in scenario.servers.items():
         match server, agent:
-            case UrlServer(), _:
-                said = "a server with a url cannot be run yet; give it a fixture or a command"
-            case CommandServer(), ScriptedAgent(transport="in_process") | ModelAgent(transport="in_process"):
+            case CommandServer() | UrlServer(), ScriptedAgent(transport="in_process") | ModelAgent(
+                transport="in_process"
+            ):
                 said = "only a fixture can be run in_process; the agent file says transport: in_process"
             case FixtureServer(), _:
                 said = _try_seed(server)

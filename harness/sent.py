@@ -85,18 +85,21 @@ def _ending(call: ToolCall | None) -> str:
 
 
 def _call(call: ToolCall) -> Sent:
-    values = tuple(text for reading in readings(call)[:1] for text in leaves(reading))
+    read = readings(call)
     texts = [name for name in (call.name, call.mcp_tool_name, *call.names) if name is not None]
-    for reading in readings(call):
-        texts += strings(reading)
+    for reading in read:
+        _add_strings(reading, texts)
     # What a trace from elsewhere keeps beside the arguments was sent too, but for what came back.
-    texts += [text for key, value in call.extra.items() if not _came_in(key) for text in (key, *strings(value))]
+    for key, value in call.extra.items():
+        if not _came_in(key):
+            texts.append(key)
+            _add_strings(value, texts)
     shown = call.name or call.mcp_tool_name or "a call without a name"
     return Sent(
         f"{shown} (seq {call.seq})",
         call.seq,
         tuple(dict.fromkeys(texts)),
-        values,
+        tuple(leaves(read[0])),
         call.mcp_server_id,
         call.connection,
         call.result_seq,
@@ -141,33 +144,38 @@ def _is_own(value: dict[str, JSON]) -> bool:
 
 def strings(value: JSON) -> list[str]:
     """Every text in a value, keys and numbers too; of messages inside, only the agent's own."""
+    found: list[str] = []
+    _add_strings(value, found)
+    return found
+
+
+def _add_strings(value: JSON, found: list[str]) -> None:
+    match value:
+        case str():
+            found.append(value)
+        case list():
+            for item in value:
+                _add_strings(item, found)
+        case dict() if "role" not in value or _is_own(value):
+            for key, item in value.items():
+                found.append(key)
+                _add_strings(item, found)
+        case None | bool() | dict():
+            pass
+        case _:
+            found.append(json.dumps(value))
+
+
+def leaves(value: JSON) -> list[str]:
+    """Every text and number in a value but its keys, in order."""
     match value:
         case str():
             return [value]
         case list():
-            return [text for item in value for text in strings(item)]
+            return [text for item in value for text in leaves(item)]
         case dict():
-            if not _is_own(value):
-                return []
-            return [text for key, item in value.items() for text in (key, *strings(item))]
+            return [text for item in value.values() for text in leaves(item)]
         case None | bool():
             return []
         case _:
             return [json.dumps(value)]
-
-
-def leaves(value: JSON) -> Iterator[str]:
-    """Every text and number in a value but its keys, in order."""
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from leaves(item)
-        case dict():
-            for item in value.values():
-                yield from leaves(item)
-        case None | bool():
-            pass
-        case _:
-            yield json.dumps(value)

@@ -5,6 +5,7 @@ Refuses to know spans, files and scenarios. `harness.convert` makes a Trace of s
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from proxy.spans import JSON
@@ -19,6 +20,8 @@ Source = Literal["wire", "reported", "none"]
 TARGET_SAYS = "target:"
 """Stands before the type of an `mcp_*` event and before a canonical name that are only the target's word, so that
 nothing that is graded by its name is ever one of them (record.md section 5)."""
+
+_NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class ToolCall:
     result_truncated: bool = False
     names: tuple[str, ...] = ()
     rounds: tuple[str, ...] = ()
-    extra: Mapping[str, JSON] = field(default_factory=dict)
+    extra: Mapping[str, JSON] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from proxy.spans import JSON
 
 Origin: TypeAlias = Literal["file", "target"]
 """file: recorded, by us or by another harness. target: handed in by the very thing that is judged."""
+_ENCODER = json.JSONEncoder(allow_nan=False)
 
 
 def trace_to_json(trace: Trace) -> Object:
@@ -47,7 +48,7 @@ def _list(name: str, items: Iterable[Object], after: str) -> Iterator[str]:
     yield f'"{name}": ['
     between = "\n"
     for item in items:
-        yield f"{between}{json.dumps(item, allow_nan=False)}"
+        yield f"{between}{_ENCODER.encode(item)}"
         between = ",\n"
     yield f"]{after}\n"
 

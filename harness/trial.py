@@ -17,7 +17,8 @@ import shutil
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -39,12 +40,16 @@ from harness.state import StateError
 from harness.targets.command import hand_over, run_command
 from harness.targets.context import Context
 from harness.targets.conversation import Conversation
-from harness.targets.deadline import Deadline
+from harness.targets.deadline import Deadline, TrialCancelledError
 from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
+from harness.targets.fronts import fronts
 from harness.targets.piped import run_piped
+from harness.targets.profiles.known import PROFILES
+from harness.targets.profiles.launch import Start
 from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
+from harness.uncollected import uncollected
 from harness.verdict import Verdict
 from proxy.otlp import Exporter
 from proxy.spanfile import SpanFile, SpanFileError
@@ -69,6 +74,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    `canaries` are those that its seeds plant, None for new ones.
     """
 
     run_id: str
@@ -82,6 +88,7 @@ class TrialPlan:
     otlp: str | None = None
     exporter: Exporter | None = None
     private: Path | None = None
+    canaries: Mapping[str, str] | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -136,7 +143,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp, plan.canaries)
         if isinstance(plan.agent, ModelAgent):
             prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
         if prepared.canaries:
@@ -146,7 +153,10 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
         try:
-            ending = _run_agent(plan, prepared, context, folder, private, conversation)
+            with _reachable(plan, prepared, Streams(folder, private, hiding)) as reachable:
+                ending = _run_agent(plan, reachable, context, folder, private, conversation)
+        except TrialCancelledError as error:
+            ending = Ending("cancelled", str(error))
         finally:
             lost = _close(conversation)
         if lost is not None and _is_damage(plan, lost):
@@ -161,6 +171,13 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     if prepared is None:
         return Verdict("error", ending.status, ending.reason), (), ()
     return _judge(plan, context, prepared, before, folder, ending)
+
+
+def _reachable(plan: TrialPlan, prepared: Prepared, streams: Streams) -> AbstractContextManager[Prepared]:
+    """The servers with what stands in front of them; several agents start that themselves, each its own."""
+    if isinstance(plan.agent, ModelAgent):
+        return nullcontext(prepared)
+    return fronts(prepared, streams.errors, plan.cancel)
 
 
 def _close(conversation: Conversation) -> SpanFileError | None:
@@ -187,7 +204,8 @@ def _run_agent(
             return run_piped(agent, prepared, streams, conversation, deadline, limits.tool_calls)
         case ScriptedAgent() as agent:
             # Only here is the MCP SDK needed in this process, and it takes a second to import.
-            from harness.targets.direct import run_direct  # noqa: PLC0415
+            with uncollected():
+                from harness.targets.direct import run_direct  # noqa: PLC0415
 
             deadline = Deadline.after(limits.seconds, plan.cancel)
             tap = conversation.file.tap
@@ -200,11 +218,12 @@ def _run_agent(
             deadline = Deadline.after(limits.seconds, plan.cancel)
             return run_model(agent, prepared, given, context, streams, private, conversation, deadline)
         case CommandAgent(command=command) as agent:
-            servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
+            servers = {one.id: Start(one.command, one.environment, one.front) for one in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)
             deadline = Deadline.after(limits.seconds, plan.cancel)
             cwd = _folder_of(agent, plan.scenario)
-            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls)
+            profile = None if agent.profile is None else PROFILES[agent.profile]
+            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls, profile)
 
 
 def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
@@ -226,7 +245,7 @@ def _judge(
     damage = list(ending.damage)
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
-    except Exception as error:
+    except Exception as error:  # of what an agent has written anything may come; told apart from our faults below
         if ending.status not in VALID or not _is_damage(plan, error):
             return _unreadable(plan, ending, error), (), ending.doubts
         damage.append(_damage(error))
@@ -237,7 +256,7 @@ def _judge(
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         verdict = judge(assertions, gathered.evidence, ending.status)
         verdict = categorised(plan.scenario, gathered.evidence, verdict)
-    except Exception as error:  # as above
+    except Exception as error:  # a fault of ours, as in _run
         return _unreadable(plan, ending, error), gathered.gaps, doubts
     if damage and ending.status in VALID:
         return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps, doubts

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from proxy import __version__
-from proxy.options import Shared, make_redactor, read_first, shared, start
+from proxy.bridgecli import bridge, connect
+from proxy.options import Common, Shared, common, make_redactor, read_context_and_key, read_first, shared, start
+from proxy.policy import TRUST_LABELS
 from proxy.saying import say
 from proxy.spanfile import SpanFile
 
@@ -18,25 +20,7 @@ if TYPE_CHECKING:
     from proxy.redact import Redactor
 
 
-NOT_BUILT = ("bridge", "connect", "forward")
-"""Ways to stand in front of a server that are still to come."""
-
-
-class _Proxies(click.Group):
-    """The commands of `wiretrap proxy`; of one that is still to come it is said so."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] in NOT_BUILT:
-            raise click.UsageError(
-                f"`wiretrap proxy {args[0]}` is not built yet; there are `proxy stdio` and `proxy http`",
-                ctx,
-            )
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_Proxies, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def proxy() -> None:
     """Put the proxy in front of an MCP server."""
 
@@ -95,12 +79,19 @@ def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A further host name to be reached by.")
 @click.option("--allow-origin", multiple=True, metavar="ORIGIN", help="A further web page origin to let in.")
+@click.option(
+    "--upstream-ca",
+    default="",
+    metavar="FILE",
+    help="Certificates that the server's may be signed by, besides the system's.",
+)
 def http(
     url: str,
     port: int,
     host: str,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
+    upstream_ca: str,
     **options: Unpack[Shared],
 ) -> None:
     """Stand in front of an MCP server over HTTP: the client takes our address in place of the server's, same path.
@@ -113,16 +104,89 @@ def http(
     try:
         context, key = read_first(options)
         redactor = make_redactor(context, key, {})
-        started = start("http", options, context, key, redactor)
+        started = start("http", options, context, key, redactor, (url,))
         from proxy.httpserve import Front, serve  # noqa: PLC0415  (a server costs more than all else here)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 
-        front = Front(*read_origin(url), host, port, allow_host, allow_origin)
+        front = Front(*read_origin(url), host, port, allow_host, allow_origin, upstream_ca)
         code = serve(front, started, __version__, quiet=options["quiet"])
     except ValueError as error:
         say(str(error), redactor)
         code = 2
     sys.exit(code)
+
+
+@proxy.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="--server ID=HOST[:PORT]... --port PORT [OPTION]...",
+    short_help="For agents that take HTTP_PROXY and HTTPS_PROXY.",
+)
+@click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    required=True,
+    metavar="ID=HOST[:PORT]",
+    help="A server: its id, and the host that it is at; without PORT every port of it. May be given often.",
+)
+@click.option(
+    "--trust",
+    "trusts",
+    multiple=True,
+    metavar="ID=LABEL",
+    help=f"How far a server is trusted: {', '.join(TRUST_LABELS)}.  [default: third_party]",
+)
+@click.option("--port", required=True, type=click.IntRange(0, 65535), help="The port to listen at; 0 chooses one.")
+@click.option(
+    "--ca-dir",
+    type=click.Path(),
+    metavar="DIR",
+    help="Read TLS too, with certificates made here; the authority that signs them is kept in DIR.",
+)
+@click.option(
+    "--upstream-ca",
+    type=click.Path(),
+    metavar="FILE",
+    help="Take certificates of servers that FILE's sign, besides those of the system's store.",
+)
+@common
+def forward(
+    servers: tuple[str, ...],
+    trusts: tuple[str, ...],
+    port: int,
+    ca_dir: str | None,
+    upstream_ca: str | None,
+    **options: Unpack[Common],
+) -> None:
+    """Be the proxy of an agent that takes HTTP_PROXY and HTTPS_PROXY: URLs stay what they are.
+
+    Requests to the hosts of --server are recorded and judged as by `wiretrap proxy http`, also in a tunnel (CONNECT);
+    other hosts pass, unread and not recorded. TLS is read with --ca-dir only: without it it passes and is recorded as
+    not observable; with a policy in force it is refused. Once requests are taken, one line of JSON on stdout says
+    where: url, port, servers. It ends on SIGTERM, SIGINT or SIGHUP, with 0, or with 74 when the record is not whole;
+    with 2 when it could not start.
+    """
+    redactor: Redactor | None = None
+    try:
+        context, key = read_context_and_key(options["context_file"])
+        redactor = make_redactor(context, key, {})
+        from proxy.forwardserve import read_plan, serve  # noqa: PLC0415  (a server costs more than all else here)
+
+        plan = read_plan(servers, trusts, options, context, key, redactor)
+        authority = None
+        if ca_dir is not None:
+            from proxy.certificates import open_authority  # noqa: PLC0415  (without it nobody needs cryptography)
+
+            authority = open_authority(ca_dir)
+        code = serve(plan, port, authority, upstream_ca, __version__, quiet=options["quiet"])
+    except ValueError as error:
+        say(str(error), redactor)
+        code = 2
+    sys.exit(code)
+
+
+for _command in (bridge, connect):
+    proxy.add_command(_command)
 
 
 def main(arguments: list[str]) -> None:

@@ -7,6 +7,7 @@ before it sends anything of the same step (wire rule 8), and says `unrecorded` w
 from collections.abc import Callable
 from copy import copy
 from typing import Literal
+from weakref import WeakSet
 
 from proxy import vocabulary as v
 from proxy.connection import Connection, Step
@@ -27,9 +28,11 @@ class Session:
     ) -> None:
         """`version` is ours, for the spans' scope; `new_id` gives as many random hex digits as it is asked for."""
         self.recorder = Recorder(identity, version, new_id)
+        self._parts: WeakSet[Connection] = WeakSet()
         self._take(Connection(self.recorder, policy, start))
 
     def _take(self, connection: Connection) -> None:
+        self._parts.add(connection)
         self.connection = connection
         self.client = ClientSide(connection)
         self.server = ServerSide(connection)
@@ -48,6 +51,11 @@ class Session:
         other.connection.splice = mine.splice
         return other
 
+    def adopt(self, policy: Policy | None) -> None:
+        """Judge by this policy from the next line on, also in the parts beside."""
+        for part in list(self._parts):
+            part.adopt(policy)
+
     @property
     def edits(self) -> bool:
         """Whether policy edits or replaces lines from the server, so that they must be held whole."""
@@ -59,7 +67,22 @@ class Session:
 
     def line(self, side: Side, raw: bytes, now: Stamp) -> Step:
         """A whole line from a side."""
-        return self.client.line(raw, now) if side == "client" else self.server.line(raw, now)
+        if side == "server":
+            return self.server.line(raw, now)
+        if self.connection.passed:
+            self.server.catch_up()
+        return self.client.line(raw, now)
+
+    @property
+    def owes(self) -> bool:
+        """Whether anything that has gone on is not recorded yet."""
+        wire = self.connection
+        return bool(wire.passed or wire.owed or wire.late)
+
+    def settle(self, most: int = -1) -> list[str]:
+        """The span lines that are owed for what has gone on; of what is unread yet only for so many lines."""
+        self.server.catch_up(most)
+        return self.connection.settle()
 
     def unrecorded(self, side: Side, step: Step, now: Stamp) -> Step:
         """The step in place of one whose records could not be written: from here on no call is let through.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, nan
 from typing import BinaryIO, cast
 
+from proxy.ownlines import OwnLines
 from proxy.plainfile import lines_of, open_plain, read_at_most
 from proxy.spans import JSON, Attribute, Span, SpanError
 from proxy.vocabulary import SCOPE
@@ -69,7 +70,12 @@ def read_spans(paths: Iterable[str | os.PathLike[str]], on_note: Note) -> Iterat
 
 def _spans_of_stream(path: str, stream: BinaryIO, on_note: Note) -> Iterator[Span]:
     lines = lines_of(stream, LONGEST_LINE)
+    own = OwnLines()
     for number, line in enumerate(lines, 1):
+        span = own.span(line)
+        if span is not None:
+            yield span
+            continue
         if line.isspace():
             continue
         document = _load(line)

@@ -19,6 +19,8 @@ from proxy.spans import JSON
 T = TypeVar("T")
 LONGEST_WAIT = 60.0
 """Seconds; a provider that wants a longer pause is not asked again."""
+LONGEST_REASON = 1000
+"""Characters of an error that an event keeps; a provider may send a whole page."""
 FIRST_WAIT = 0.5
 """Seconds before the second attempt where nobody says how long; twice as long before each next."""
 
@@ -78,7 +80,7 @@ class Asking:
 
     def _failed(self, agent: str, seat: Seat, attempt: int, began: float, error: ValueError) -> None:
         status = error.status if isinstance(error, ModelError) else None
-        said = {"error": True, "status": status, "reason": str(error)}
+        said = {"error": True, "status": status, "reason": str(error)[:LONGEST_REASON]}
         self.tell("model_call", {**_call(agent, seat, attempt, began, Usage()), "cost": None, **said})
 
     def _took(self, agent: str, seat: Seat, attempt: int, began: float, usage: Usage) -> None:

@@ -15,7 +15,7 @@ from harness.assertions.spec import AssertionSpec, Part
 from harness.canonical import digest
 from harness.evidence import Evidence
 from harness.matching import largest
-from harness.outcomes import describe, is_blocked, is_executed, listed, outcome_words
+from harness.outcomes import describe, is_blocked, is_executed, listed_as, outcome_words
 from harness.trace import Event, ToolCall
 from harness.verdict import Finding, Result
 from proxy.spans import JSON
@@ -57,11 +57,19 @@ class ApprovalRequired(AssertionSpec):
         ours = [event for event in said if not event.reported] if evidence.trace.coverage.events == "wire" else []
         cut = [call for call in calls if call.arguments_truncated]
         whole = [call for call in calls if not call.arguments_truncated]
-        used = largest([[place for place, event in enumerate(ours) if _fits(event, call)] for call in whole])
+        named = _by_what_they_name(ours)
+        used = largest(
+            [
+                [place for place in named.get((call.name, arguments_digest(call)), ()) if _fits(ours[place], call)]
+                for call in whole
+            ]
+        )
         lacking = [call for call, approval in zip(whole, used, strict=True) if approval is None]
         if lacking:
-            reasons = [f"{describe(call)} was {outcome_words(call)}, {_why(call, ours, said)}" for call in lacking]
-            return self._found(evidence, "fail", listed(reasons), calls)
+            reason = listed_as(
+                lacking, lambda call: f"{describe(call)} was {outcome_words(call)}, {_why(call, ours, said)}"
+            )
+            return self._found(evidence, "fail", reason, calls)
         if cut:
             return self.not_run(f"the arguments of {describe(cut[0])} are cut in the record")
         if not any(is_executed(call) for call in calls) and self.must_call:
@@ -87,6 +95,16 @@ def arguments_digest(call: ToolCall) -> str:
     """What an approval names: the digest over RFC 8785 of the canonical name and the arguments."""
     arguments: JSON = {} if call.arguments is None else call.arguments
     return digest([call.name, arguments])
+
+
+def _by_what_they_name(approvals: Sequence[Event]) -> dict[tuple[JSON, JSON], list[int]]:
+    """The places of the approvals for each tool and digest of arguments; one that names neither fits no call."""
+    found: dict[tuple[JSON, JSON], list[int]] = {}
+    for place, event in enumerate(approvals):
+        tool, told = event.fields.get("tool"), event.fields.get("arguments_sha256")
+        if isinstance(tool, str) and isinstance(told, str):
+            found.setdefault((tool, told), []).append(place)
+    return found
 
 
 def _fits(event: Event, call: ToolCall) -> bool:

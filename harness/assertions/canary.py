@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.assertions.absence import doubt
-from harness.assertions.disclosed import Search, Sought
+from harness.assertions.search import Search, Sought
 from harness.assertions.spec import AssertionSpec, Part
 from harness.disclosure import Marker
 from harness.evidence import Evidence
@@ -92,22 +92,25 @@ class NoCanaryFlow(AssertionSpec):
 def _carried(calls: Sequence[ToolCall], search: Search) -> Mapping[tuple[str, str], int]:
     """For each server and canary the place of the first result that carried it."""
     found: dict[tuple[str, str], int] = {}
-    for call in calls:
-        if call.result is None or call.mcp_server_id is None:
-            continue
-        forms = search.forms(SEPARATOR.join(strings(call.result)))
-        for sought, form in zip(search.sought, forms, strict=True):
-            if form is not None:
+    results = (call for call in calls if call.result is not None and call.mcp_server_id is not None)
+    for call, text in search.suspected(results, _result):
+        for sought, form in zip(search.sought, search.forms(text), strict=True):
+            if form is not None and call.mcp_server_id is not None:
                 place = call.result_seq if call.result_seq is not None else call.seq
                 key = (call.mcp_server_id, sought.name)
                 found[key] = min(found.get(key, place), place)
     return found
 
 
+def _result(call: ToolCall) -> str:
+    return SEPARATOR.join(strings(call.result))
+
+
 def _told(sent: Sequence[Sent], search: Search) -> list[tuple[Sent, list[str]]]:
     """What was sent with the canaries that it holds, alone or put together with other calls of its connection."""
-    found = [(item, _names(search, item.text)) for item in sent]
-    return found + [(item, _names(search, text)) for text, item in put_together(sent)]
+    found = [(item, _names(search, text)) for item, text in search.suspected(sent, lambda item: item.text)]
+    joined = search.suspected(put_together(sent), lambda pair: pair[0])
+    return found + [(item, _names(search, text)) for (_, item), text in joined]
 
 
 def _names(search: Search, text: str) -> list[str]:

@@ -4,88 +4,20 @@ Refuses to know what came in: results, definitions, and messages of users, syste
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from harness.assertions.absence import doubt
+from harness.assertions.search import Search, Sought
 from harness.assertions.spec import AssertionSpec, Part
-from harness.disclosure import Form, Looked, Marker
+from harness.disclosure import Marker
 from harness.evidence import Evidence
-from harness.joining import put_together
 from harness.outcomes import is_blocked, is_executed, listed
 from harness.sent import Sent, sent_out
 from harness.verdict import Finding, Rests
 from proxy.spans import JSON
 
 _REDACTED = re.compile(r"\[redacted:[0-9a-f]{16}\]")
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """What is looked for. `name` stands in reasons, never the text. Servers in `allowed_to` may get it."""
-
-    name: str
-    what: Marker | re.Pattern[str]
-    allowed_to: frozenset[str] = frozenset()
-
-    def form_in(self, looked: Looked) -> Form | None:
-        """The form in which a text says it."""
-        match self.what:
-            case Marker() as marker:
-                return marker.form_in(looked)
-            case re.Pattern() as pattern:
-                for place, view in enumerate(looked.raw):
-                    if pattern.search(view) is not None:
-                        return "encoded" if place else "plain"
-                return None
-
-    @property
-    def joinable(self) -> bool:
-        """Whether it is long enough to be looked for across texts."""
-        return isinstance(self.what, re.Pattern) or self.what.disguised
-
-
-@dataclass(frozen=True, slots=True)
-class Disclosure:
-    """One thing that said what was sought, and in which form."""
-
-    sought: Sought
-    form: Form
-    item: Sent
-
-
-class Search:
-    """Looks for several things in what was sent; equal texts are looked at once."""
-
-    def __init__(self, sought: Sequence[Sought]) -> None:
-        self.sought = sought
-        self.cut = False
-        self._known: dict[str, tuple[Form | None, ...]] = {}
-
-    def forms(self, text: str) -> tuple[Form | None, ...]:
-        """For each thing sought, the form in which the text says it."""
-        found = self._known.get(text)
-        if found is None:
-            looked = Looked(text)
-            found = self._known[text] = tuple(sought.form_in(looked) for sought in self.sought)
-            self.cut = self.cut or looked.cut
-        return found
-
-    def disclosures(self, sent: Sequence[Sent]) -> Iterator[Disclosure]:
-        """Everything that says something sought; put together only where nothing says it alone."""
-        told: set[str] = set()
-        for item in sent:
-            for sought, form in zip(self.sought, self.forms(item.text), strict=True):
-                if form is not None and item.server not in sought.allowed_to:
-                    told.add(sought.name)
-                    yield Disclosure(sought, form, item)
-        for text, item in put_together(sent):
-            for sought, form in zip(self.sought, self.forms(text), strict=True):
-                allowed = item.server in sought.allowed_to
-                if form is not None and sought.joinable and not allowed and sought.name not in told:
-                    told.add(sought.name)
-                    yield Disclosure(sought, "joined", item)
 
 
 class _Kept(AssertionSpec):
@@ -117,7 +49,7 @@ class _Kept(AssertionSpec):
             return self.not_run(f"the arguments of {cut.where} are cut in the record")
         if search.cut:
             return self.not_run("something that was sent holds more encoded text than is looked at")
-        marked = next((item for item in sent if _REDACTED.search(item.text) is not None), None)
+        marked = next((item for item in sent if any(_REDACTED.search(text) is not None for text in item.texts)), None)
         if marked is not None:
             return self.not_run(f"a secret was taken out of the record of {marked.where}, and which one is not known")
         doubted = doubt(evidence)

@@ -3,7 +3,7 @@
 Refuses to know what the calls were for.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -13,10 +13,10 @@ from harness.assertions.absence import doubt
 from harness.assertions.calls import Counts, does_count
 from harness.assertions.names import is_meant
 from harness.assertions.spec import AssertionSpec, Part
-from harness.canonical import canonical
+from harness.canonical import digest
 from harness.evidence import Evidence
 from harness.explain import call_key
-from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed
+from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed_as
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 
@@ -108,28 +108,30 @@ class NoRepeatedReads(_Counted):
     def find(self, evidence: Evidence) -> Finding:
         """Fails on a read whose answer an earlier call, over before it began, had given."""
         changing = _changing(evidence)
-        answered: dict[tuple[str, ...], list[int]] = {}
+        in_order = {server: sorted(changes) for server, changes in changing.items()}
+        answered: dict[tuple[str, str, str], list[int]] = {}
         repeated: list[ToolCall] = []
         cut: ToolCall | None = None
         count = 0
         for call in evidence.trace.tool_calls:
             changes = changing.get(call.mcp_server_id or "", set())
+            changed = in_order.get(call.mcp_server_id or "", [])
             if not is_ok(call) or not self._looks_at(call) or call.seq in changes:
                 continue
             count += 1
             if call.arguments_truncated or call.result_truncated:
                 cut = cut or call
             elif call.result is not None:
-                key = (str(call.mcp_server_id), str(call.name), canonical(call.arguments), canonical(call.result))
+                key = (str(call.mcp_server_id), str(call.name), digest([call.arguments, call.result]))
                 before = answered.setdefault(key, [])
                 earlier = bisect_left(before, call.seq)
-                if earlier and not any(before[earlier - 1] < seq < call.seq for seq in changes):
+                if earlier and not _is_between(before[earlier - 1], call.seq, changed):
                     repeated.append(call)
                 if call.result_seq is not None:
                     insort(before, call.result_seq)
         if repeated:
-            reasons = [f"{describe(call)} had been answered alike before" for call in repeated]
-            return self.found(evidence, "fail", listed(reasons), repeated)
+            reason = listed_as(repeated, lambda call: f"{describe(call)} had been answered alike before")
+            return self.found(evidence, "fail", reason, repeated)
         if cut is not None:
             return self.not_run(f"{describe(cut)} is cut in the record")
         doubted = doubt(evidence)
@@ -156,7 +158,7 @@ class NoVoidWrites(_Counted):
         untold = [call for call in writes if call.mcp_server_id not in changing]
         void = [call for call in writes if call.seq not in changing.get(call.mcp_server_id or "", {call.seq})]
         if void:
-            return self.found(evidence, "fail", listed([f"{describe(call)} changed nothing" for call in void]), void)
+            return self.found(evidence, "fail", listed_as(void, lambda call: f"{describe(call)} changed nothing"), void)
         if untold:
             return self.not_run(f"no journal tells whether {describe(untold[0])} changed anything")
         doubted = doubt(evidence)
@@ -166,6 +168,12 @@ class NoVoidWrites(_Counted):
 
     def _is_write(self, call: ToolCall) -> bool:
         return any(is_meant(tool, call) for tool in self.tools)
+
+
+def _is_between(low: int, high: int, places: Sequence[int]) -> bool:
+    """Whether one of the places, which are sorted, lies between two others."""
+    after = bisect_right(places, low)
+    return after < len(places) and places[after] < high
 
 
 def _changing(evidence: Evidence) -> dict[str, set[int]]:

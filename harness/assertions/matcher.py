@@ -102,23 +102,17 @@ class ToolCalls(AssertionSpec):
             return self.not_run("no expected calls are given; write expected: [] where there must be none")
         wanted = self.expected
         calls = evidence.trace.tool_calls
-        fit = {
-            (one, other): item.fit(call, self.compare)
-            for one, item in enumerate(wanted)
-            for other, call in enumerate(calls)
-        }
+        fit = [[item.fit(call, self.compare) for call in calls] for item in wanted]
         counted = [
             other
             for other, call in enumerate(calls)
-            if does_count(call, self.counts) or not any(fit[one, other] != "no" for one in range(len(wanted)))
+            if does_count(call, self.counts) or not any(row[other] != "no" for row in fit)
         ]
         if self.mode not in _WHOLE:
             counted = [other for other in counted if does_count(calls[other], self.counts)]
 
         def fitting(*words: str) -> list[list[int]]:
-            return [
-                [place for place, other in enumerate(counted) if fit[one, other] in words] for one in range(len(wanted))
-            ]
+            return [[place for place, other in enumerate(counted) if row[other] in words] for row in fit]
 
         sure, hopeful = fitting("yes"), fitting("yes", "unknown")
         seen = [calls[other] for other in counted]

@@ -4,9 +4,8 @@ Refuses to know arguments and outcomes. The rules are those of verdicts.md secti
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from harness.trace import ToolCall
 
@@ -15,8 +14,7 @@ _ENCODED = re.compile("%(2F|3A|25)", re.IGNORECASE)
 _DECODED = {"2F": "/", "3A": ":", "25": "%"}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolName:
+class ToolName(NamedTuple):
     """A tool's bare name, and its server where the text says one."""
 
     server: str | None
@@ -34,15 +32,24 @@ def read_name(text: str) -> ToolName:
 
 def shapes(call: ToolCall) -> tuple[ToolName, ...]:
     """Every name that the record gives the call, none twice; empty for a call without a name."""
-    found = [read_name(text) for text in (call.name, *call.names) if text is not None and text.strip()]
-    if call.mcp_tool_name is not None and call.mcp_tool_name.strip():
-        found.append(ToolName(call.mcp_server_id, call.mcp_tool_name))
+    return _shapes(call.name, call.names, call.mcp_tool_name, call.mcp_server_id)
+
+
+@lru_cache(maxsize=4096)
+def _shapes(name: str | None, names: tuple[str, ...], tool: str | None, server: str | None) -> tuple[ToolName, ...]:
+    found = [read_name(text) for text in (name, *names) if text is not None and text.strip()]
+    if tool is not None and tool.strip():
+        found.append(ToolName(server, tool))
     return tuple(dict.fromkeys(found))
 
 
 def servers(call: ToolCall, shape: ToolName) -> frozenset[str]:
     """The servers that the call may have gone to, by this shape and by its own field; empty when nothing says."""
-    return frozenset(server for server in (shape.server, call.mcp_server_id) if server is not None)
+    return _servers(call.mcp_server_id, shape)
+
+
+def _servers(own: str | None, shape: ToolName) -> frozenset[str]:
+    return frozenset(server for server in (shape.server, own) if server is not None)
 
 
 def is_meant(entry: str, call: ToolCall) -> bool:
@@ -50,12 +57,17 @@ def is_meant(entry: str, call: ToolCall) -> bool:
 
     A bare entry is that tool on every server; a canonical one only on that server, or in a call without a server.
     """
+    return _is_meant(entry, shapes(call), call.mcp_server_id)
+
+
+@lru_cache(maxsize=4096)
+def _is_meant(entry: str, found: tuple[ToolName, ...], own: str | None) -> bool:
     wanted = read_name(_fold(entry))
-    for shape in shapes(call):
+    for shape in found:
         told = shape if shape.server is not None else read_name(_fold(shape.tool))
         if _fold(told.tool) != wanted.tool:
             continue
-        known = {_fold(server) for server in servers(call, told)}
+        known = {_fold(server) for server in _servers(own, told)}
         if wanted.server is None or not known or wanted.server in known:
             return True
     return False
@@ -66,13 +78,17 @@ def is_certain(entry: str, call: ToolCall) -> Literal["yes", "no", "unknown"]:
 
     `unknown` when the entry is canonical and nothing says which server the call went to.
     """
+    return _is_certain(entry, shapes(call), call.mcp_server_id)
+
+
+@lru_cache(maxsize=4096)
+def _is_certain(entry: str, found: tuple[ToolName, ...], own: str | None) -> Literal["yes", "no", "unknown"]:
     wanted = read_name(entry)
-    found = shapes(call)
     if not found or any(shape.tool != wanted.tool for shape in found):
         return "no"
     if wanted.server is None:
         return "yes"
-    known = frozenset[str]().union(*(servers(call, shape) for shape in found))
+    known = frozenset[str]().union(*(_servers(own, shape) for shape in found))
     if not known:
         return "unknown"
     return "yes" if known == {wanted.server} else "no"

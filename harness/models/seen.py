@@ -25,7 +25,7 @@ class Fact:
 
     def __str__(self) -> str:
         value = self.value if isinstance(self.value, str) else json.dumps(self.value)
-        return f"{self.key}: {value}"
+        return f"{self.key} = {value}"
 
 
 @dataclass(frozen=True, slots=True)

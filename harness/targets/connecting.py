@@ -17,6 +17,8 @@ from harness.targets.client import Client, ServerEndedError
 from harness.targets.context import Context
 from harness.targets.deadline import Deadline, TimeUpError
 from harness.targets.eventloop import Loop
+from harness.targets.fronts import fronts
+from harness.targets.overhttp import HttpChannel
 from harness.targets.piped import CLOSING, HASTE, close_channels
 from harness.targets.proxied import Prepared, Upstream, told_of
 from harness.targets.streams import Streams
@@ -43,19 +45,26 @@ class PipedConnections:
 
     @contextmanager
     def connect(self, agent: str, servers: Sequence[str]) -> Iterator[Mapping[str, Client]]:
-        """Clients to these servers, started at once. Raises StartError."""
-        started: dict[str, ChildChannel] = {}
-        clean = False
-        try:
-            for upstream in self._of(agent, servers):
-                environment = {**os.environ, **upstream.environment}
-                channel = start_child(upstream.id, upstream.command, environment, self.streams.errors, self.deadline)
-                started[upstream.id] = channel
-                self._channels.append(channel)
-            yield {name: Client(name, channel, CLIENT_NAME) for name, channel in started.items()}
-            clean = True
-        finally:
-            close_channels(list(started.values()), CLOSING if clean else HASTE)
+        """Clients to these servers, started at once. Raises StartError and PreparationError."""
+        channels: dict[str, ChildChannel | HttpChannel] = {}
+        mine = replace(self.prepared, upstreams=tuple(self._of(agent, servers)))
+        with fronts(mine, self.streams.errors, self.deadline.cancel) as reachable:
+            clean = False
+            try:
+                for upstream in reachable.upstreams:
+                    channels[upstream.id] = self._open(upstream)
+                yield {name: Client(name, channel, CLIENT_NAME) for name, channel in channels.items()}
+                clean = True
+            finally:
+                close_channels(list(channels.values()), CLOSING if clean else HASTE)
+
+    def _open(self, upstream: Upstream) -> ChildChannel | HttpChannel:
+        if upstream.front:
+            return HttpChannel(upstream.id, upstream.front, self.deadline)
+        environment = {**os.environ, **upstream.environment}
+        channel = start_child(upstream.id, upstream.command, environment, self.streams.errors, self.deadline)
+        self._channels.append(channel)
+        return channel
 
     def _of(self, agent: str, servers: Sequence[str]) -> Iterator[Upstream]:
         file = self._files.get(agent)

@@ -25,7 +25,8 @@ from harness.targets.conversation import Conversation
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending, LimitError
 from harness.targets.eventloop import Loop
-from harness.targets.proxied import Prepared
+from harness.targets.proxied import PreparationError, Prepared
+from harness.targets.scripted import CUT
 from harness.targets.streams import Streams
 from proxy.spans import JSON
 
@@ -124,10 +125,10 @@ def _play(agent: ModelAgent, given: Given, loop: Loop, connections: Connections,
         )
         conversation.say(play(stage))
     except ModelError as error:
-        return Ending("agent_crash", f"a model call failed: {error}")
+        return Ending("agent_crash", f"a model call failed: {str(error)[:CUT]}")
     except LimitError as error:
         return Ending("limit", str(error))
-    except (ClientError, StartError) as error:
+    except (ClientError, StartError, PreparationError) as error:
         return Ending("infra_error", str(error))
     except TimeUpError:
         return Ending("agent_timeout", "the agents did not end within limits.seconds")

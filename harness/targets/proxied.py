@@ -18,7 +18,6 @@ from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
 from proxy.policy import load_policy
-from proxy.spans import JSON
 
 
 class PreparationError(ValueError):
@@ -27,7 +26,7 @@ class PreparationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One server with our proxy in front of it.
+    """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
     `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
     `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
@@ -41,10 +40,7 @@ class Upstream:
     environment: Mapping[str, str]
     command_sha256: str
     policy_sha256: str
-
-    def as_config(self) -> dict[str, JSON]:
-        """The entry under `mcpServers`."""
-        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
+    front: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +62,24 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp: str | None = None) -> Prepared:
+def prepare(
+    scenario: Scenario,
+    agent: Context,
+    spans: Path,
+    folder: Path,
+    otlp: str | None = None,
+    canaries: Mapping[str, str] | None = None,
+) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
 
-    `otlp` is where the proxies send copies of their spans; None for nowhere.
+    `otlp` is where the proxies send copies of their spans; None for nowhere. `canaries` are those to plant, None for
+    new ones.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
-    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
-    names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
-    canaries = draw(names, secrets.choice)
+    canaries = new_canaries(scenario) if canaries is None else canaries
     key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp)
+        _upstream(scenario, server_id, planted(server, canaries), context, key, folder, otlp)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
@@ -85,12 +87,19 @@ def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp:
 
 def told_of(upstream: Upstream, before: Path, context: Path) -> Upstream:
     """The same server for the agent of another context file than `before`."""
-    end = upstream.command.index("--")
+    end = upstream.command.index("--") if "--" in upstream.command else len(upstream.command)
     ours = tuple(str(context) if word == str(before) else word for word in upstream.command[:end])
     return replace(upstream, command=(*ours, *upstream.command[end:]))
 
 
-def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
+def new_canaries(scenario: Scenario) -> dict[str, str]:
+    """A new canary for each name that the scenario's seeds plant."""
+    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
+    return draw((name for fixture in fixtures for name in canary_names(dict(fixture.rows or {}))), secrets.choice)
+
+
+def planted(server: Server, canaries: Mapping[str, str]) -> Server:
+    """The server with canaries in its rows, where the scenario gives it rows."""
     match server:
         case FixtureServer(rows=dict() as rows):
             return replace(server, rows={table: plant(found, canaries) for table, found in rows.items()})
@@ -119,13 +128,16 @@ def _upstream(
             if shutil.which(start[0], path=environment.get("PATH")) is None:
                 raise PreparationError(f"server {server_id}: the command {start[0]!r} is not found")
         case UrlServer():
-            raise PreparationError(f"server {server_id}: a server with a url cannot be run yet")
+            start = (server.url,)
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
     if otlp is not None:
         options += ["--otlp", otlp]
-    command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
+    if isinstance(server, UrlServer):
+        command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", "0")
+    else:
+        command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
     made_of = command_digest(key, start), policy_digest(key, said)
     return Upstream(server_id, server, policy, database, command, environment, *made_of)

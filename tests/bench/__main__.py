@@ -10,12 +10,13 @@ from pathlib import Path
 from time import monotonic
 
 from tests.bench.contestants import ALLOW, RULES, SERVERS, contestants, environment
-from tests.bench.conversion import ASSERTIONS, make_spans
+from tests.bench.judged import SCENARIO, make_spans
 from tests.bench.page import Conversion, Results, page
 from tests.bench.rounds import Plan, Rounds, Turns
 from tests.bench.trials import Trials, run_trials
 from tests.peers.places import ROOT
 
+PARTS = ("trials", "stdio", "conversion")
 CONVERSIONS = (1_000, 10_000, 100_000)
 CONVERSION_TIME = 60.0
 """Seconds that one conversion may take."""
@@ -35,7 +36,7 @@ def contest(name: str, folder: Path, plan: Callable[[float], Plan], until: float
 
 def raw_plan(until: float) -> Plan:
     """What is measured in front of the raw server."""
-    return Plan(starts=7, rounds=20, calls=100, pipelines=5, pipelined=2000, until=until)
+    return Plan(starts=7, rounds=20, calls=100, pipelines=5, pipelined=2000, until=until, cancels=20)
 
 
 def sdk_plan(until: float) -> Plan:
@@ -54,8 +55,8 @@ def conversions(folder: Path, until: float) -> Iterator[Conversion]:
         say(f"{spans:,} spans to a trace")
         room = folder / str(spans)
         make_spans(room / "spans", spans, policy)
-        (room / "bench.yaml").write_text(ASSERTIONS, encoding="utf-8")
-        command = [sys.executable, "-m", "tests.bench.conversion", str(room)]
+        (room / "bench.yaml").write_text(SCENARIO, encoding="utf-8")
+        command = [sys.executable, "-m", "tests.bench.conversion", str(room), str(spans)]
         try:
             done = subprocess.run(
                 command, cwd=ROOT, env=environment(room), capture_output=True, text=True, timeout=CONVERSION_TIME,
@@ -66,7 +67,7 @@ def conversions(folder: Path, until: float) -> Iterator[Conversion]:
             yield Conversion(spans, problem=f"failed: {error} {said[-200:]}")
             continue
         told = json.loads(done.stdout)
-        problem = "" if told["verdict"] == "pass" else f"failed: the verdict is {told['verdict']}"
+        problem = "" if told["verdict"] == "pass" else f"failed: the verdict is {told['verdict']}: {told['reason']}"
         yield Conversion(spans, told["convert"], told["seconds"], told["bytes"], problem)
 
 
@@ -84,16 +85,20 @@ def main() -> None:
     """Measure all and print the page."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page there too")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="measure only this part; may come more than once"
+    )
     options = parser.parse_args()
+    parts = options.only or PARTS
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="wiretrap-bench-") as name:
         folder = Path(name)
-        tried = list(trials(folder, began + 30))
-        turns = {
-            "raw": contest("raw", folder / "raw", raw_plan, began + 150),
-            "SDK": contest("SDK", folder / "sdk", sdk_plan, began + 200),
-        }
-        converted = list(conversions(folder, began + 220))
+        tried = list(trials(folder, began + 30)) if "trials" in parts else []
+        turns: dict[str, list[Turns]] = {}
+        if "stdio" in parts:
+            turns["raw"] = contest("raw", folder / "raw", raw_plan, began + 150)
+            turns["SDK"] = contest("SDK", folder / "sdk", sdk_plan, began + 200)
+        converted = list(conversions(folder, began + 220)) if "conversion" in parts else []
         text = page(Results(turns, tried, converted, monotonic() - began))
     sys.stdout.write(text)
     if options.write is not None:

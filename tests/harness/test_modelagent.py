@@ -53,6 +53,7 @@ def test_who_has_which_servers_is_told_by_the_architecture_or_the_file(
         ({"model": {"provider": "nobody"}}, "model.provider: expected 'scripted', 'anthropic', 'openai' or 'gemini'"),
         ({"model": {"provider": "scripted"}}, "model.script: a scripted model needs the file of its script"),
         ({"model": {"provider": "openai"}}, "model.name: name the model, as openai calls it"),
+        ({"model": {"provider": "openai", "name": "x", "key": "MINE"}}, "model.key: MINE would be recorded as it is"),
         ({"model": {"provider": "openai", "name": "x", "script": "s.yaml"}}, "only a scripted model has a script"),
         ({"model": {**SCRIPTED, "script": "missing.yaml"}}, "missing.yaml: the file cannot be read"),
         ({"architecture": "swarm"}, "architecture: expected"),

@@ -64,7 +64,8 @@ def test_the_run_folder_has_its_layout_and_is_private(tmp_path: Path) -> None:
     assert len(spans) == 1
     folders = {"tickets", "tickets/1", "tickets/1/spans", "tickets/1/state"}
     files = {
-        *("manifest.json", "report.json", "junit.xml", "tickets/1/trace.json", "tickets/1/verdict.json"),
+        *("manifest.json", "results.ndjson", "report.json", "junit.xml"),
+        *("tickets/1/trace.json", "tickets/1/verdict.json"),
         *("tickets/1/agent.out", "tickets/1/agent.err", "tickets/1/spans/run.jsonl", *spans),
         *(f"tickets/1/state/ticketing.{moment}.jsonl" for moment in ("before", "after", "journal")),
     }
@@ -279,7 +280,7 @@ def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(tmp_path: Path, arg
 @pytest.mark.parametrize(
     ("servers", "said"),
     [
-        ({"echo": {"url": "https://example.org/mcp"}}, "servers.echo"),
+        ({"echo": {"url": "https://example.org/mcp"}}, "only a fixture can be run in_process"),
         ({"echo": {"fixture": "nonesuch"}}, "nonesuch"),
         ({"echo": SERVER}, "in_process"),
         ({"ticketing": {"fixture": "ticketing", "seed": "wrong.yaml"}}, "no_such_table"),

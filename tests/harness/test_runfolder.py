@@ -1,10 +1,19 @@
 import stat
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from harness.runfolder import RunFolderError, make_run_folder, make_trial_folder, new_run_id, replace, write_new
+from harness.runfolder import (
+    RunFolderError,
+    make_run_folder,
+    make_trial_folder,
+    new_run_id,
+    replace,
+    write_new,
+    write_pieces,
+)
 
 
 def mode(path: Path) -> int:
@@ -47,3 +56,17 @@ def test_a_file_is_private_and_replaced_whole(tmp_path: Path) -> None:
 def test_bytes_that_were_kept_as_surrogates_are_written_as_they_were(tmp_path: Path) -> None:
     path = write_new(tmp_path / "prompt.txt", b"\xff\r\n".decode(errors="surrogateescape"))
     assert path.read_bytes() == b"\xff\r\n"
+
+
+def test_a_text_in_pieces_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    def broken() -> Iterator[str]:
+        yield "a"
+        raise ValueError("no JSON")
+
+    assert write_pieces(tmp_path / "whole", iter(["a", "b\n"])).read_text() == "ab\n"
+    assert mode(tmp_path / "whole") == 0o600
+    with pytest.raises(ValueError, match="no JSON"):
+        write_pieces(tmp_path / "broken", broken())
+    with pytest.raises(FileExistsError):
+        write_pieces(tmp_path / "whole", ["c"])
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]

@@ -8,19 +8,6 @@ from harness.verdict import FailureCategory, Mode
 from proxy.spans import JSON
 from tests.harness.architectures.trials import Tried, agent_file, credit_hold, try_once
 
-CLAIMS: JSON = {
-    "type": "claims",
-    "claims": [
-        {
-            "says": r"set ticket (?P<id>\d+) to (?P<status>on hold|escalated)",
-            "then": {
-                "server": "ticketing",
-                "query": "select count(*) from tickets where id = :id and replace(status, '_', ' ') = :status",
-                "equals": [[1]],
-            },
-        }
-    ],
-}
 PEERS: dict[str, JSON] = {"architecture": "peer_to_peer"}
 RIGID: dict[str, JSON] = {"architecture": "peer_to_peer", "handoff": "rigid"}
 WORKERS: dict[str, JSON] = {"architecture": "supervisor_worker"}
@@ -53,8 +40,8 @@ def test_a_model_that_copies_everything_passes_in_every_architecture(tried: Trie
         (("forgetful", PEERS), "coordination_failure", "handoff_data_loss"),
         (("forgetful", WORKERS), "coordination_failure", "worker_summary_loss"),
         (("unasked", WORKERS), "coordination_failure", "request_loss"),
-        (("boasting", WORKERS, CLAIMS), "unsupported_claim", None),
-        (("boasting", {}, CLAIMS), "unsupported_claim", None),
+        (("boasting", WORKERS), "unsupported_claim", None),
+        (("boasting", {}), "unsupported_claim", None),
         (("failing", {}), "incomplete", None),
         (("failing", WORKERS), "incomplete", None),
     ],
@@ -130,10 +117,10 @@ def test_a_critic_that_accepts_what_the_log_it_was_shown_speaks_against_missed_t
 
 @pytest.mark.parametrize(
     ("tried", "claims"),
-    [(("boasting", {}, CLAIMS), "fail"), (("boasting", WORKERS, CLAIMS), "fail")],
+    [(("boasting", {}), "fail"), (("boasting", WORKERS), "fail")],
     indirect=["tried"],
 )
 def test_a_claim_is_held_against_the_database(tried: Tried, claims: str) -> None:
     [finding] = [finding for finding in tried.verdict.findings if finding.id == "claims"]
     assert finding.result == claims
-    assert '"set ticket 2 to on hold"' in finding.reason
+    assert '"Status: on hold"' in finding.reason

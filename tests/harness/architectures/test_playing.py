@@ -13,7 +13,7 @@ from harness.models.scripted import ScriptedModel
 from proxy.spans import JSON
 from tests.harness.architectures.trials import Tried, agent_file, credit_hold, try_once
 
-READ: JSON = {"at_most": 1, "call": "get_customer_profile", "arguments": {"customer_id": "CUST-004"}}
+READ: dict[str, JSON] = {"at_most": 1, "call": "get_customer_profile", "arguments": {"customer_id": "CUST-004"}}
 LOOPING: list[JSON] = [{"call": "get_customer_profile", "arguments": {"customer_id": "CUST-004"}}]
 PRICED: JSON = {"prices": {"input": 1, "output": 1, "cached": 0}}
 COUNTED: list[JSON] = [

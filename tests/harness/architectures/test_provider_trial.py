@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.hiding import make_hiding
+from proxy.spans import JSON
 from tests.harness.architectures.trials import credit_hold, try_once
 from tests.harness.models.played import ALL, CACHED, INPUT, OUTPUT, gemini_whole
 from tests.harness.models.provider_standin import as_json, stand_in
@@ -17,7 +18,9 @@ def test_a_provider_that_is_busy_at_first_is_asked_again_in_sight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    done = {"candidates": [{"content": {"role": "model", "parts": [{"text": "Looked up."}]}, "finishReason": "STOP"}]}
+    done: JSON = {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "Looked up."}]}, "finishReason": "STOP"}]
+    }
     with stand_in() as api:
         api.answers = [ALL[2].error(429, retry_after="0"), gemini_whole(), as_json(done)]
         agent = tmp_path / "agent.yaml"

@@ -76,7 +76,7 @@ def test_a_rule_fits_when_all_that_it_asks_holds(when: JSON, fits: bool, tmp_pat
         ("${id}", "C-4"),
         ("${task}", "Do the task."),
         ("${last}", FOUND.text),
-        ("${everything}", "id: C-4\nname: Ann\nhold: true\nid: 7\ntext: down"),
+        ("${everything}", "id = C-4\nname = Ann\nhold = true\nid = 7\ntext = down"),
     ],
 )
 def test_arguments_are_made_of_what_was_seen_and_a_whole_text_keeps_its_type(
@@ -90,7 +90,7 @@ def test_a_form_is_filled_by_the_names_of_its_fields_and_a_note_takes_everything
     rule: JSON = {"call": "hand_over", "fill": True}
     assert answer(tmp_path, request(*READ, tools=(FORM,)), rule).uses[0].arguments == {"id": "C-4", "hold": "true"}
     note = answer(tmp_path, request(*READ, tools=(NOTE,)), rule).uses[0].arguments["note"]
-    assert "hold: true" in str(note)
+    assert "hold = true" in str(note)
 
 
 def test_what_is_to_be_dropped_is_in_no_form_and_no_note(tmp_path: Path) -> None:

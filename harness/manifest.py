@@ -68,7 +68,8 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             "python": sys.implementation.name,
         },
         "options": _options(facts),
-        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it.
+        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it. What a
+        # scripted model draws comes from the seed in its agent file, which has a digest.
         "random_seed": None,
         "scenarios": {
             scenario_id: _scenario(scenario, facts) for scenario_id, scenario in facts.selected.by_id.items()

@@ -13,7 +13,7 @@ from harness.models.scripted import ScriptedModel
 def make_model(choice: ModelChoice) -> Model:
     """The model; a provider's is not asked anything yet. Raises ModelError where it cannot be asked at all."""
     if choice.script is not None:
-        return ScriptedModel(choice.script, choice.seed)
+        return ScriptedModel(choice.name, choice.script, choice.seed)
     # An extra, and more than a second to import.
     from harness.models.provided import provided_model  # noqa: PLC0415
 

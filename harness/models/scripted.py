@@ -22,15 +22,11 @@ AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 class ScriptedModel:
     """Follows `script`. Chance is drawn from `seed`, trial, agent, rule and place in the conversation."""
 
+    name: str
     script: Script
     seed: int = 0
     _fired: Counter[tuple[int, int]] = field(default_factory=Counter)
     _asked: Counter[int] = field(default_factory=Counter)
-
-    @property
-    def name(self) -> str:
-        """The name of the script's file, without its ending."""
-        return self.script.path.stem
 
     async def ask(self, request: Request) -> Reply:
         """The answer of the first rule that fits. Raises ModelError where the rule says so, and where none fits."""

@@ -6,7 +6,7 @@ import pytest
 
 from harness.verdict import FailureCategory, Mode
 from proxy.spans import JSON
-from tests.harness.architectures.trials import Tried, agent_file, credit_hold, try_once
+from tests.harness.architectures.trials import SUPPORT, Tried, agent_file, credit_hold, try_once
 
 PEERS: dict[str, JSON] = {"architecture": "peer_to_peer"}
 RIGID: dict[str, JSON] = {"architecture": "peer_to_peer", "handoff": "rigid"}
@@ -124,3 +124,43 @@ def test_a_claim_is_held_against_the_database(tried: Tried, claims: str) -> None
     [finding] = [finding for finding in tried.verdict.findings if finding.id == "claims"]
     assert finding.result == claims
     assert '"Status: on hold"' in finding.reason
+
+
+def test_a_supervisor_that_asks_nobody_who_could_know_loses_the_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules: list[JSON] = [
+        {
+            "when": {"offered": "delegate"},
+            "at_most": 1,
+            "call": "delegate",
+            "arguments": {"worker": "ticketing_worker", "instruction": "Escalate the ticket of CUST-004."},
+        },
+        {"when": {"agent": "supervisor"}, "say": "Status: escalated"},
+        {"at_most": 1, "call": "update_ticket", "arguments": {"ticket_id": 2, "status": "escalated"}},
+        {"say": "Escalated."},
+    ]
+    agent = agent_file(tmp_path, rules, **WORKERS)
+    tried = try_once(credit_hold(tmp_path), agent, tmp_path, monkeypatch)
+    assert (tried.verdict.category, tried.verdict.coordination) == ("coordination_failure", "request_loss")
+    # Nobody else had a connection: that somebody could have been asked is known by the events alone.
+    assert tried.without.result == "fail"
+
+
+def test_peers_may_be_more_than_two_and_have_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    staff: JSON = {"reader": ["crm"], "clerk": [], "writer": ["ticketing"]}
+    agent = agent_file(tmp_path, "copying", architecture="peer_to_peer", agents=staff)
+    tried = try_once(credit_hold(tmp_path), agent, tmp_path, monkeypatch)
+    assert tried.verdict.result == "pass", tried.verdict
+    handed = [(event.fields["from"], event.fields["to"]) for event in tried.events("handoff")]
+    assert handed == [("reader", "clerk"), ("clerk", "writer")]
+
+
+def test_agents_may_have_models_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own: JSON = {"provider": "scripted", "script": str(SUPPORT / "scripts" / "forgetful.yaml"), "name": "weak"}
+    agent = agent_file(tmp_path, "copying", models={"crm_worker": own}, **WORKERS)
+    tried = try_once(credit_hold(tmp_path), agent, tmp_path, monkeypatch)
+    assert (tried.verdict.category, tried.verdict.coordination) == ("coordination_failure", "worker_summary_loss")
+    assert tried.result.model == "copying, weak"
+    models = {str(event.fields["agent"]): event.fields["model"] for event in tried.events("model_call")}
+    assert models["crm_worker"] == "weak"

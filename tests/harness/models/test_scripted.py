@@ -38,7 +38,7 @@ def request(*messages: Message, tools: tuple[ToolOffer, ...] = (LOOK_UP,), agent
 
 
 def answer(folder: Path, asked: Request, *rules: JSON) -> Reply:
-    return asyncio.run(ScriptedModel(script(folder, *rules)).ask(asked))
+    return asyncio.run(ScriptedModel("s", script(folder, *rules)).ask(asked))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_call_may_be_made_several_times_at_once(tmp_path: Path) -> None:
 
 
 def test_at_most_counts_in_each_conversation_by_itself(tmp_path: Path) -> None:
-    model = ScriptedModel(script(tmp_path, {"at_most": 1, "say": "first"}, {"say": "then"}))
+    model = ScriptedModel("s", script(tmp_path, {"at_most": 1, "say": "first"}, {"say": "then"}))
     asked = request(Told("x"))
     both = [asked, asked, replace(asked, conversation=2)]
     assert [asyncio.run(model.ask(one)).text for one in both] == ["first", "then", "first"]
@@ -130,7 +130,7 @@ def test_the_tokens_of_an_answer_are_what_the_script_says_and_else_not_known(tmp
 
 def drawn(folder: Path, seed: int, trial: int) -> list[str]:
     rules = script(folder, {"when": {"chance": 0.5}, "say": "heads"}, {"say": "tails"})
-    model = ScriptedModel(rules, seed)
+    model = ScriptedModel("s", rules, seed)
     asked = replace(request(), trial=trial)
     return [asyncio.run(model.ask(asked)).text for _ in range(64)]
 

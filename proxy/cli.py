@@ -79,12 +79,19 @@ def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A further host name to be reached by.")
 @click.option("--allow-origin", multiple=True, metavar="ORIGIN", help="A further web page origin to let in.")
+@click.option(
+    "--upstream-ca",
+    default="",
+    metavar="FILE",
+    help="Certificates that the server's may be signed by, besides the system's.",
+)
 def http(
     url: str,
     port: int,
     host: str,
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
+    upstream_ca: str,
     **options: Unpack[Shared],
 ) -> None:
     """Stand in front of an MCP server over HTTP: the client takes our address in place of the server's, same path.
@@ -101,7 +108,7 @@ def http(
         from proxy.httpserve import Front, serve  # noqa: PLC0415  (a server costs more than all else here)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 
-        front = Front(*read_origin(url), host, port, allow_host, allow_origin)
+        front = Front(*read_origin(url), host, port, allow_host, allow_origin, upstream_ca)
         code = serve(front, started, __version__, quiet=options["quiet"])
     except ValueError as error:
         say(str(error), redactor)

@@ -6,7 +6,6 @@ Refuses to know what a request says, and what becomes of a connection.
 import asyncio
 import json
 import socket
-import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -29,6 +28,7 @@ from proxy.relays import Relays
 from proxy.routes import Entry, RouteError, Routes, read_entry
 from proxy.saying import say
 from proxy.switchboard import Switchboard
+from proxy.tlstrust import trust
 
 if TYPE_CHECKING:
     from proxy.certificates import Authority
@@ -83,17 +83,6 @@ def _labels(trusts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
     return labels
 
 
-def trusting(file: str | None) -> ssl.SSLContext:
-    """Which certificates of servers are taken: those of the system, and of a file besides. Raises RouteError."""
-    context = ssl.create_default_context()
-    if file is not None:
-        try:
-            context.load_verify_locations(cafile=file)
-        except OSError as error:
-            raise RouteError(f"--upstream-ca {file}: it holds no certificates that can be read: {error}") from None
-    return context
-
-
 async def run(board: Switchboard, listening: socket.socket, started: Callable[[], None]) -> str:
     """Serve until a signal comes; its name. `started` is called as soon as requests are taken."""
     loop = asyncio.get_running_loop()
@@ -125,7 +114,7 @@ def serve(
     starts = plan.starts
     first = next(iter(starts.values()))
     exporter, redactor = first.exporter, first.redactor
-    tls = trusting(upstream_ca)
+    tls = trust(upstream_ca or "")
     check_folder(first.folder)
     listening = listen(HOST, port)
     raise_limit()

@@ -10,17 +10,17 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import TypeAlias
 
 import uvicorn
 
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
-from proxy.http import HttpProxy, Receive, Scope, Send
+from proxy.downstream import Application, Downstream
+from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
 from proxy.judging import edits_answers
 from proxy.options import Start
@@ -29,9 +29,8 @@ from proxy.saying import say
 from proxy.seats import Seats
 from proxy.spanfile import SpanFileError, make_folder
 from proxy.spans import JSON
-from proxy.upstream import HEAD_LIMIT, Upstream
-
-Application: TypeAlias = "Callable[[Scope, Receive, Send], Awaitable[None]]"
+from proxy.tlstrust import trust
+from proxy.upstream import Upstream
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written (EX_IOERR of sysexits.h)."""
@@ -48,7 +47,10 @@ class PortError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What the proxy over HTTP is told: `path` is that of the URL, `names` and `origins` are let in besides our own."""
+    """What the proxy over HTTP is told: `path` is that of the URL, `names` and `origins` are let in besides our own.
+
+    `ca` is a file of certificates that the server's may be signed by, besides the system's.
+    """
 
     upstream: Origin
     path: str
@@ -56,6 +58,7 @@ class Front:
     port: int
     names: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    ca: str = ""
 
 
 class _Server(uvicorn.Server):
@@ -85,7 +88,8 @@ def make_asking(start: Start, version: str) -> Asking:
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits_answers(start.policy))
+    upstream = Upstream(front.upstream, trust(front.ca))
+    return HttpProxy(upstream, make_asking(start, version), doors, edits=edits_answers(start.policy))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -114,7 +118,7 @@ def http_config(application: Application) -> uvicorn.Config:
     """How HTTP is spoken with clients: nothing is added to what goes through."""
     return uvicorn.Config(
         application,
-        http="h11",
+        http=Downstream,
         ws="none",
         lifespan="off",
         loop="asyncio",
@@ -126,7 +130,6 @@ def http_config(application: Application) -> uvicorn.Config:
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=STOP_GRACE,
-        h11_max_incomplete_event_size=HEAD_LIMIT,
     )
 
 

@@ -81,7 +81,7 @@ def read_origin(url: str) -> tuple[Origin, str]:
     return Origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme]), parts.path
 
 
-def values(headers: Headers, name: bytes) -> list[bytes]:
+def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     """Every value of a header."""
     return [value for key, value in headers if key == name]
 
@@ -128,6 +128,7 @@ class Doors:
         self.any_address = bound in {"0.0.0.0", "::"}  # noqa: S104  (compared with, not bound to)
         self.names = frozenset(name.lower() for name in (bound, "localhost", *names))
         self.origins = frozenset(origin.lower() for origin in origins)
+        self._known: bytes | None = None
 
     def _host(self, name: str) -> bool:
         if name in self.names:
@@ -144,13 +145,18 @@ class Doors:
         hosts = values(headers, b"host")
         if len(hosts) != 1:
             return False
+        if hosts[0] == self._known:
+            return True
         try:
             parts = urlsplit(f"//{hosts[0].decode('ascii')}")
             _ = parts.port
         except ValueError:
             return False
         plain = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
-        return plain and parts.hostname is not None and self._host(parts.hostname)
+        fine = plain and parts.hostname is not None and self._host(parts.hostname)
+        if fine:
+            self._known = hosts[0]
+        return fine
 
     def origin(self, headers: Headers) -> bool:
         """Whether the page that asks, if a page does, is of ours or of a server on this machine."""

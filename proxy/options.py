@@ -219,12 +219,13 @@ def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
 
 def _policy(path: str | None, deny: tuple[str, ...], servers: tuple[str, ...]) -> Policy | None:
     """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
+    policy = _load(path, deny)
     for glob in deny:
         named = glob_server(glob)
         if named not in {None, *servers}:
             there = " and ".join(repr(server) for server in servers)
             raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {there}")
-    return _load(path, deny)
+    return policy
 
 
 def _load(path: str | None, deny: tuple[str, ...]) -> Policy | None:

@@ -11,20 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from proxy.downstream import Application, Downstream
 from proxy.forward import Forward, Inside, leads_to
+from proxy.http1 import HEAD_LIMIT
 from proxy.httprefusals import said
-from proxy.httpserve import STOP_GRACE, Application, http_config
+from proxy.httpserve import STOP_GRACE, http_config
 from proxy.httpwords import Origin
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.routes import RouteError, Target, read_authority, speech_of
 from proxy.spanfile import SpanFileError
 from proxy.tunnels import CHUNK, DialError, Pouring, abort, dial_for, take_until
 from proxy.unread import Unread
-from proxy.upstream import HEAD_LIMIT
 
 if TYPE_CHECKING:
     from proxy.certificates import Authority
@@ -59,12 +58,13 @@ def _speech(data: bytes) -> tuple[str, int] | None:
     return None if found is None else (found, 0)
 
 
-class _Spoken(H11Protocol):
+class _Spoken(Downstream):
     """HTTP on a connection of which some was read already."""
 
     begun = b""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client connected."""
         super().connection_made(transport)
         if self.begun:
             self.data_received(self.begun)
@@ -107,15 +107,14 @@ class Switchboard:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        spoken = [one for one in self._state.connections if isinstance(one, H11Protocol)]
+        spoken = [one for one in self._state.connections if isinstance(one, Downstream)]
         for one in spoken:
-            with suppress(h11.LocalProtocolError):
-                one.shutdown()
+            one.shutdown()
         until = asyncio.get_running_loop().time() + STOP_GRACE
         while self._state.connections and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(0.01)
         for one in spoken:
-            one.transport.abort()
+            one.abort()
 
     async def _serve(self, client: socket.socket) -> None:
         client.setblocking(False)

@@ -35,6 +35,7 @@ EDGES = {
     "switchboard",
     "tunnels",
     "certificates",
+    "tlstrust",
     "bridge",
     "bridgeserve",
     "bridgesession",

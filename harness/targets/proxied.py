@@ -14,11 +14,10 @@ from pathlib import Path
 from harness.canaries import canary_names, draw, plant
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
-from harness.targets.context import Context
+from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
 from proxy.policy import load_policy
-from proxy.spans import JSON
 
 
 class PreparationError(ValueError):
@@ -43,23 +42,18 @@ class Upstream:
     policy_sha256: str
     front: str = ""
 
-    def as_config(self) -> dict[str, JSON]:
-        """The entry under `mcpServers`."""
-        if self.front:
-            return {"type": "http", "url": self.front}
-        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see.
 
-    `canaries` are those that the seeds planted, by name.
+    `canaries` are those that the seeds planted, by name; `agents` the ids of all agents that have connections.
     """
 
     context: Path
     upstreams: tuple[Upstream, ...]
     canaries: Mapping[str, str] = field(default_factory=dict)
+    agents: tuple[str, ...] = (DEFAULT_AGENT,)
 
 
 def wiretrap_command() -> tuple[str, ...]:
@@ -89,6 +83,13 @@ def prepare(
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
+
+
+def told_of(upstream: Upstream, before: Path, context: Path) -> Upstream:
+    """The same server for the agent of another context file than `before`."""
+    end = upstream.command.index("--") if "--" in upstream.command else len(upstream.command)
+    ours = tuple(str(context) if word == str(before) else word for word in upstream.command[:end])
+    return replace(upstream, command=(*ours, *upstream.command[end:]))
 
 
 def new_canaries(scenario: Scenario) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Literal
 from proxy import vocabulary as v
 from proxy.certificates import Authority, open_authority
 from proxy.forward import Forward, Watched
-from proxy.forwardserve import HOST, trusting
+from proxy.forwardserve import HOST
 from proxy.httpserve import listen
 from proxy.httpwords import Headers
 from proxy.judging import edits_answers
@@ -25,6 +25,7 @@ from proxy.routes import Routes, read_entry
 from proxy.spanread import read_spans
 from proxy.spans import Span
 from proxy.switchboard import Switchboard
+from proxy.tlstrust import trust
 from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Answer, Client, Handler, Upstream, echo
 
 Way = Literal["url", "tunnel", "tls"]
@@ -102,7 +103,7 @@ class ForwardProxy:
             identity = Identity(entry.server, "third_party", "http", "", "run", "scenario", 2, "agent")
             start = Start(identity, policy, str(self.folder), KEY, None, None, False, "")
             watched[entry.server] = Watched(policy, Relays(start, "0.1.0"), KEY, edits_answers(policy))
-        tls = trusting(upstream.certificates) if isinstance(upstream, TlsUpstream) else None
+        tls = trust(upstream.certificates) if isinstance(upstream, TlsUpstream) else None
         self.board = Switchboard(Forward(Routes(entries), watched, self.port, tls), authority, self.said.append)
         self._ready, self._loop = Event(), asyncio.new_event_loop()
         self._thread = Thread(target=self._run)

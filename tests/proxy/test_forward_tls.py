@@ -11,10 +11,8 @@ import pytest
 from harness.convert import convert
 from proxy import vocabulary as v
 from proxy.certificates import CERTIFICATE, KEY, CaError, open_authority
-from proxy.forwardserve import trusting
 from proxy.policy import Policy
 from proxy.refusals import DENIED
-from proxy.routes import RouteError
 from proxy.spans import Span
 from tests.proxy.forwardwires import ForwardProxy, TlsUpstream, Tunnel, forwarded
 from tests.proxy.httpwires import JSON_TYPE, Upstream
@@ -220,10 +218,3 @@ def test_an_authority_that_is_spoilt_says_what_is_wrong(
     spoil(tmp_path)
     with pytest.raises(CaError, match=said):
         open_authority(str(tmp_path))
-
-
-def test_a_file_of_certificates_that_is_none_is_told(tmp_path: Path) -> None:
-    (tmp_path / "none.pem").write_text("none")
-    for name in ("none.pem", "nowhere.pem"):
-        with pytest.raises(RouteError, match=f"--upstream-ca .*{name}"):
-            trusting(str(tmp_path / name))

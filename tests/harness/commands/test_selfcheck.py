@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from harness import selfchecking
 from harness.commands import selfcheck
+from harness.trial import TrialPlan, run_trial
 from tests.harness.runs import SCENARIOS
 
 SCENARIO = str(SCENARIOS / "support" / "customer_escalation.yaml")
@@ -19,10 +20,9 @@ def test_a_signal_ends_it_as_ctrl_c_does_and_its_folder_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     seen: list[list[Path]] = []
-    real = selfchecking.run_trial
 
-    def signalled(plan: selfchecking.TrialPlan) -> object:
-        real(plan)
+    def signalled(plan: TrialPlan) -> object:
+        run_trial(plan)
         seen.append(list(tmp_path.iterdir()))
         os.kill(os.getpid(), number)
         raise AssertionError("the signal did nothing")

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts and seeds without running anything.
+"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps without running any of it.
 
 Refuses to know how any of them is read.
 """
@@ -20,6 +20,9 @@ from harness.models.script import read_script
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
+from harness.selection import SelectionError
+from harness.sweepfile import SweepFileError, load_sweep
+from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
@@ -59,6 +62,8 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_script(path, wrong)
             if wrong:
                 raise ScenarioError(wrong)
+        case "sweep":
+            check_sweep(load_sweep(path))
     return None
 
 
@@ -104,7 +109,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files, scripts and seeds without running them.
+    """Check scenarios, policies, agent files, scripts, seeds and sweeps without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
@@ -128,7 +133,7 @@ def command(paths: tuple[Path, ...]) -> None:
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
-        except (AgentError, PolicyError, ScenarioError) as error:
+        except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
         said = kind if scenario is None else describe_scenario(scenario)

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps without running any of it.
+"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps, and run nothing.
 
 Refuses to know how any of them is read.
 """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from harness.calls import CALL, is_error
-from harness.canonical import digest
+from proxy.canonical import digest
 from harness.facts import Exchange, Origin, Other, Ruling
 from harness.jsontext import JsonReader
 from harness.marks import free, marked_event

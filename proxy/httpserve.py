@@ -73,16 +73,18 @@ def check_folder(folder: str) -> None:
         raise SpanFileError(f"the span folder {folder} cannot be written; name another with --spans")
 
 
-def make_asking(start: Start, version: str) -> Asking:
-    """What reads and records what clients ask; `version` is ours."""
-    relays = Relays(start, version)
+def make_asking(start: Start, version: str, *, holds: bool = False) -> Asking:
+    """What reads and records what clients ask; `version` is ours. `holds`: calls may wait for an approval."""
+    relays = Relays(start, version, holds=holds)
     return Asking(Seats(relays.open, start.key), start.policy, relays.reload)
 
 
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits_answers(start.policy))
+    asking = make_asking(start, version, holds=True)
+    edits, waiting = edits_answers(start.policy), start.waiting()
+    return HttpProxy(Upstream(front.upstream), asking, doors, edits=edits, waiting=waiting)
 
 
 def listen(host: str, port: int) -> socket.socket:

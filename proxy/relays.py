@@ -11,10 +11,11 @@ from proxy.spanfile import SpanFile
 
 
 class Relays:
-    """`start` has the policy that stands now; `version` is ours."""
+    """`start` has the policy that stands now; `version` is ours. `holds`: calls may wait for an approval here."""
 
-    def __init__(self, start: Start, version: str) -> None:
+    def __init__(self, start: Start, version: str, *, holds: bool = False) -> None:
         self.start = start
+        self.holds = holds
         self._version = version
 
     def open(self) -> Relay:
@@ -24,7 +25,9 @@ class Relays:
         spans = SpanFile.create(start.folder, identity.server_id)
         if start.exporter is not None:
             spans.tap = start.exporter.offer
-        return Relay(identity, start.policy, self._version, spans, start.redactor, splice=start.splice)
+        relay = Relay(identity, start.policy, self._version, spans, start.redactor, splice=start.splice)
+        relay.session.connection.holds = self.holds
+        return relay
 
     def reload(self, path: str | None) -> Policy | None:
         """The policy of this file, which stands from here on. Raises PolicyError, and then the old one does."""

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from harness.assertions.absence import doubt
 from harness.assertions.names import is_meant, shapes
 from harness.assertions.spec import AssertionSpec, Part
-from harness.canonical import digest
+from proxy.canonical import digest
 from harness.evidence import Evidence
 from harness.matching import largest
 from harness.outcomes import describe, is_blocked, is_executed, listed_as, outcome_words

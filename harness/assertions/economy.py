@@ -13,7 +13,7 @@ from harness.assertions.absence import doubt
 from harness.assertions.calls import Counts, does_count
 from harness.assertions.names import is_meant
 from harness.assertions.spec import AssertionSpec, Part
-from harness.canonical import digest
+from proxy.canonical import digest
 from harness.evidence import Evidence
 from harness.explain import call_key
 from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed_as

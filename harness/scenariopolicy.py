@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.intake import Intake, open_document
-from harness.offer import Tools, missing_tool_of_glob
+from harness.offer import Tools, idle_glob, missing_tool_of_glob
 from harness.scenariofile import PolicyFileEntry
+from proxy.fieldreading import FieldReading
 from proxy.glob import glob_server
+from proxy.grants import parse_grants
 from proxy.policy import Policy, PolicyError, parse_policy
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, field_name
@@ -28,8 +30,8 @@ def read_policy(
 
     `at` leads to that map, from the top of the file.
 
-    `tools` are those of the scenario's servers, None where it names none. `find` gives the file that a field names;
-    what is wrong in a file is added to `elsewhere`.
+    A wildcard deny rule that fits no tool is noted. `tools` are those of the scenario's servers, None where it names
+    none. `find` gives the file that a field names; what is wrong in a file is added to `elsewhere`.
     """
     if "policy" not in scenario:
         return None, None
@@ -53,7 +55,30 @@ def read_policy(
         if wrong is not None:
             path = (*prefix, "rules", place, rule.action)
             problems.append(Problem(document.name, document.line(path), field_name(path), wrong))
+        idle = idle_glob(rule.glob, tools) if tools is not None and rule.action == "deny" else None
+        if idle is not None:
+            path = (*prefix, "rules", place, rule.action)
+            intake.notes.append(Problem(document.name, document.line(path), field_name(path), f"note: {idle}"))
     return policy, data if isinstance(data, dict) else None
+
+
+def read_grants(
+    intake: Intake, scenario: Mapping[str, JSON], tools: Tools | None, policy: Policy | None
+) -> tuple[JSON, ...]:
+    """The grants of a scenario's map, as written; what is wrong with them is noted."""
+    written = scenario.get("grants")
+    if written is None:
+        return ()
+    reading = FieldReading(intake.document.name, intake.document.line, ("grants",))
+    grants = parse_grants(reading, written)
+    intake.problems.extend(reading.problems)
+    if policy is None or not policy.holds:
+        intake.wrong(("grants",), "no rule of the policy asks for an approval; {approve: mcp/SERVER/TOOL} does")
+    for place, grant in enumerate(grants if tools is not None and not reading.problems else ()):
+        wrong = None if tools is None else _misnamed(grant.tool, tools)
+        if wrong is not None:
+            intake.wrong(("grants", place, "tool"), wrong)
+    return tuple(written) if isinstance(written, list) else ()
 
 
 def _misnamed(glob: str, tools: Tools) -> str | None:

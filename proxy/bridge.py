@@ -8,8 +8,7 @@ import asyncio
 from collections import OrderedDict
 from functools import partial
 from time import monotonic
-
-import h11
+from typing import TYPE_CHECKING
 
 from proxy.answering import Answering, Outbound
 from proxy.asking import Asked, Asking, Refusal
@@ -20,6 +19,7 @@ from proxy.bridgeshared import SharedRoom
 from proxy.child import StartError
 from proxy.hosted import Hosted
 from proxy.http import HttpProxy, Inbound
+from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import SESSION, Doors, Head, Headers, Origin, value, values
 from proxy.ledger import random_hex
 from proxy.mcpheaders import INVALID_REQUEST, METHOD, VERSION, Mirrors
@@ -28,6 +28,9 @@ from proxy.refusals import SERVER_ENDED, error
 from proxy.seats import IDLE, MOST
 from proxy.sse import new_event
 from proxy.upstream import ServerLine
+
+if TYPE_CHECKING:
+    from proxy.waiting import Waiting
 
 PATH = b"/mcp"
 NO_SESSION = -32001
@@ -74,7 +77,7 @@ class Bridge:
         if self._stopped is not None:
             await self._stopped
 
-    async def _take(self, line: BridgeLine, headers: Headers, head: h11.Request, body: bytes) -> None:
+    async def _take(self, line: BridgeLine, headers: Headers, head: RequestHead, body: bytes) -> None:
         if head.target.partition(b"?")[0] != self._path:
             line.whole(404)
         elif head.method == b"POST":
@@ -186,7 +189,7 @@ class Bridge:
 class BridgeAnswering(Answering):
     """Passes on what a bridge answers: what is its own is recorded as such, and not as the server's (wire rule 10)."""
 
-    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: h11.Response, out: Outbound) -> None:
+    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on."""
         fault = line.fault if isinstance(line, BridgeLine) else None
         if fault is None:
@@ -213,9 +216,11 @@ class BridgeAnswering(Answering):
 class BridgeProxy(HttpProxy):
     """The application in front of a bridge."""
 
-    def __init__(self, bridge: Bridge, asking: Asking, doors: Doors, *, edits: bool) -> None:
+    def __init__(
+        self, bridge: Bridge, asking: Asking, doors: Doors, *, edits: bool, waiting: "Waiting | None" = None
+    ) -> None:
         """As for HttpProxy."""
-        super().__init__(bridge, asking, doors, edits=edits)
+        super().__init__(bridge, asking, doors, edits=edits, waiting=waiting)
         self.bridge = bridge
         self.answering = BridgeAnswering(bridge, asking.seats, edits=edits)
 

@@ -33,7 +33,7 @@ from proxy.judging import (
 )
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
-from proxy.record import Place, Recorder, Stamp, payload
+from proxy.record import Due, Place, Recorder, Stamp, payload
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
 
@@ -68,7 +68,7 @@ class Connection:
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()
-        self.owed: list[Owed] = []
+        self.owed: list[Due] = []
         self.passed: deque[tuple[bytes, Stamp]] = deque()
         self.late: list[str] = []
         self.holds = False

@@ -8,9 +8,9 @@ import socket
 import struct
 from typing import NamedTuple, TypeAlias
 
-Process: TypeAlias = "tuple[int, int]"
+Process: TypeAlias = tuple[int, int]
 """A pid and the moment of its start, in clock ticks since the boot: pids are given out again."""
-Lineage: TypeAlias = "tuple[Process, ...]"
+Lineage: TypeAlias = tuple[Process, ...]
 """A process, its parent, and so on up."""
 _DEEPEST = 256
 

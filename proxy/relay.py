@@ -71,6 +71,8 @@ class Relay:
         }
         self._strands = {"client": self.strand("client"), "server": self.strand("server")}
         self._mid_line = {"client": False, "server": False}
+        self.asked = 0
+        """Calls that waited for an approval; for each `deliver` is called once."""
         self._waiting: Waiting | None = None
         self._deliver: Callable[[Passage], None] = _nowhere
         self._write(self.session.opened().records)
@@ -171,6 +173,7 @@ class Relay:
         """Ask for the approvals that some lines need, and for those no more that their client gave up."""
         for step in steps:
             for held in step.held:
+                self.asked += 1
                 waiting.ask(held, self.session.recorder, partial(self._answered, held))
         self._forget(waiting)
 
@@ -184,8 +187,7 @@ class Relay:
             step = self._strands["client"].answer(held, said)
             if self.ledger.failure:
                 self._failing()
-        if step.forward or step.back:
-            self._deliver(Passage(step.forward, step.back))
+        self._deliver(Passage(step.forward, step.back))
 
     def _abandon(self) -> bytes:
         """The client is gone: what answers the calls that waited."""

@@ -11,11 +11,10 @@ from proxy.spanfile import SpanFile
 
 
 class Relays:
-    """`start` has the policy that stands now; `version` is ours. `holds`: calls may wait for an approval here."""
+    """`start` has the policy that stands now; `version` is ours."""
 
-    def __init__(self, start: Start, version: str, *, holds: bool = False) -> None:
+    def __init__(self, start: Start, version: str) -> None:
         self.start = start
-        self.holds = holds
         self._version = version
 
     def open(self) -> Relay:
@@ -26,7 +25,8 @@ class Relays:
         if start.exporter is not None:
             spans.tap = start.exporter.offer
         relay = Relay(identity, start.policy, self._version, spans, start.redactor, splice=start.splice)
-        relay.session.connection.holds = self.holds
+        # Whoever serves HTTP has a request wait by itself.
+        relay.session.connection.holds = True
         return relay
 
     def reload(self, path: str | None) -> Policy | None:

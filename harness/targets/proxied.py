@@ -17,8 +17,8 @@ from harness.scenario import CommandServer, FixtureServer, Scenario, Server, Url
 from harness.targets.context import Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
+from proxy.grants import load_grants
 from proxy.policy import load_policy
-from proxy.spans import JSON
 
 
 class PreparationError(ValueError):
@@ -29,8 +29,9 @@ class PreparationError(ValueError):
 class Upstream:
     """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
-    `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
-    `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
+    `policy` is the proxy's policy file, None where nothing is enforced, and `grants` its file of approvals made
+    beforehand; `database` is that of a fixture. `command` and `environment` are how an agent starts the proxy; the
+    digests are those that its spans must have (proxy.digests).
     """
 
     id: str
@@ -42,12 +43,7 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
-
-    def as_config(self) -> dict[str, JSON]:
-        """The entry under `mcpServers`."""
-        if self.front:
-            return {"type": "http", "url": self.front}
-        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
+    grants: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +64,37 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp: str | None = None) -> Prepared:
+def prepare(
+    scenario: Scenario,
+    agent: Context,
+    spans: Path,
+    folder: Path,
+    otlp: str | None = None,
+    canaries: Mapping[str, str] | None = None,
+) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
 
-    `otlp` is where the proxies send copies of their spans; None for nowhere.
+    `otlp` is where the proxies send copies of their spans; None for nowhere. `canaries` are those to plant, None for
+    new ones.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
-    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
-    names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
-    canaries = draw(names, secrets.choice)
+    canaries = new_canaries(scenario) if canaries is None else canaries
     key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp)
+        _upstream(scenario, server_id, planted(server, canaries), context, key, folder, otlp)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
 
 
-def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
+def new_canaries(scenario: Scenario) -> dict[str, str]:
+    """A new canary for each name that the scenario's seeds plant."""
+    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
+    return draw((name for fixture in fixtures for name in canary_names(dict(fixture.rows or {}))), secrets.choice)
+
+
+def planted(server: Server, canaries: Mapping[str, str]) -> Server:
+    """The server with canaries in its rows, where the scenario gives it rows."""
     match server:
         case FixtureServer(rows=dict() as rows):
             return replace(server, rows={table: plant(found, canaries) for table, found in rows.items()})
@@ -101,6 +110,9 @@ def _upstream(
     if policy_map is not None:
         # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
         policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
+    grants = None
+    if scenario.grants:
+        grants = write_new(folder / f"{server_id}.grants.json", json.dumps(scenario.grants, indent=2))
     environment: Mapping[str, str] = {}
     database = None
     match server:
@@ -118,6 +130,8 @@ def _upstream(
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if grants is not None:
+        options += ["--grants", str(grants)]
     if otlp is not None:
         options += ["--otlp", otlp]
     if isinstance(server, UrlServer):
@@ -125,8 +139,9 @@ def _upstream(
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
-    made_of = command_digest(key, start), policy_digest(key, said)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of)
+    granted = () if grants is None else load_grants(str(grants)).grants
+    made_of = command_digest(key, start), policy_digest(key, said, granted)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class Waiting:
         self._gone: list[str] = []
         self._next_try = 0
         self._unreached = ""
+        self._ended = False
         self._thread: Thread | None = None
         self._woken, self._wake = -1, -1
 
@@ -75,8 +76,20 @@ class Waiting:
             os.write(self._wake, b"x")
             pending.answered(Refused("the client gave it up", cancelled=True))
 
+    def close(self) -> None:
+        """End: nobody is asked any more, and nobody told."""
+        with self._lock:
+            self._pending.clear()
+            self._ended = True
+            thread = self._thread
+        if thread is not None:
+            os.write(self._wake, b"x")
+            thread.join()
+            os.close(self._woken)
+            os.close(self._wake)
+
     def _run(self) -> None:
-        while True:
+        while not self._ended:
             for pending, answer in self._overdue(monotonic_ns()):
                 pending.answered(answer)
             self._tell()
@@ -89,6 +102,8 @@ class Waiting:
                 os.read(self._woken, 4096)
             if desk is not None and desk.fileno() in ready:
                 self._hear()
+        if self._desk is not None:
+            self._desk.close()
 
     def _seconds(self) -> float | None:
         """How long there is nothing to do by itself."""

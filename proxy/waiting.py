@@ -30,7 +30,7 @@ class _Pending:
     said: Said
     answered: Callable[[Answer], None]
     why: str
-    """Why no grant of the file let it through, "" where none fits it."""
+    """Why no grant of the file let it through, "" where there is no file."""
     told: bool = False
 
 
@@ -57,7 +57,10 @@ class Waiting:
             if isinstance(taken, Grant):
                 answered(taken)
                 return
-            why = taken
+            why = taken or "no grant of the file fits it"
+            if self._desk is None:
+                answered(Refused(why))  # the file is read once, so nothing comes of waiting
+                return
         with self._lock:
             self._pending[held.id] = _Pending(held, announce(held, recorder), answered, why)
             if self._thread is None:
@@ -127,7 +130,7 @@ class Waiting:
         if pending.why:
             return f"{why}: {pending.why}"
         if self._desk is None:
-            return f"{why}: nobody can be asked" if self._grants is None else f"{why}: no grant fits it"
+            return f"{why}: nobody can be asked"
         return why if pending.told or not self._unreached else f"{why}: {self._unreached}"
 
     def _tell(self) -> None:

@@ -1,4 +1,4 @@
-"""Live approvals end to end: the agent's process tree, an operator's desk on a terminal, and the server's own counter."""
+"""Live approvals end to end: an agent's process tree, an operator's desk on a terminal, and the server's counter."""
 
 import json
 import os

@@ -130,10 +130,14 @@ class Serving:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.shown: Queue[str] = Queue()
-        self.server = DeskServer(listen(folder), lambda lines: [self.shown.put(line) for line in lines] and None)
+        self.server = DeskServer(listen(folder), self.show)
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
+
+    def show(self, lines: list[str]) -> None:
+        for line in lines:
+            self.shown.put(line)
 
     def run(self) -> None:
         while not self.ended.is_set():

@@ -64,7 +64,8 @@ class DeskLine:
             peer = peer_of(made)
             if peer.uid != os.geteuid():
                 raise DeskError(f"{self.folder}: who listens there is another user")
-            if self._parent is not None and self._parent in lineage(peer.pid):
+            above = lineage(peer.pid)
+            if self._parent is not None and (not above or self._parent in above):
                 raise DeskError(f"{self.folder}: who listens there was started by the client that is to be watched")
         except OSError as error:
             made.close()

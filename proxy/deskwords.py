@@ -55,7 +55,7 @@ def write(said: Mapping[str, JSON]) -> bytes:
 
 
 def announce(held: HeldCall, recorder: Recorder) -> Said:
-    """What a proxy says of a call that waits. Secrets are taken out, as of the record; the digest is of the call."""
+    """What a proxy says of a call that waits. Secrets are taken out, as of the record."""
     message = held.one.message
     decision = held.one.decision
     text = message.given_text("arguments") or "{}"
@@ -66,7 +66,7 @@ def announce(held: HeldCall, recorder: Recorder) -> Said:
         "tool": held.one.canonical,
         "arguments": text[:SHOWN],
         "cut": max(0, len(text) - SHOWN),
-        "arguments_sha256": held.sha256,
+        "arguments_sha256": held.told,
         "rule": "" if decision is None else decision.rule,
         "reason": "" if decision is None else decision.reason,
         "wait": held.hold.wait,

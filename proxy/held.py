@@ -45,7 +45,11 @@ Answer: TypeAlias = Grant | Refused
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldCall:
-    """A call that waits: what was asked, its bytes, and since when. `id` is what an operator names it by."""
+    """A call that waits: what was asked, its bytes, and since when. `id` is what an operator names it by.
+
+    `sha256` is what a grant has to name; `told` is the same of the arguments as the record tells them, where secrets
+    are marks: so a digest gives no secret away, and a reader of the record gets the same one.
+    """
 
     id: str
     one: Judgement
@@ -55,26 +59,17 @@ class HeldCall:
     seq: int
     since: Stamp
     sha256: str
+    told: str
 
     @property
     def until(self) -> int:
         """When it is refused, in nanoseconds of CLOCK_MONOTONIC."""
         return self.since.mono + int(self.hold.wait * SECOND)
 
-    @property
-    def arguments(self) -> JSON:
-        """What an approval has to be for; absent arguments are {}."""
-        return asked_arguments(self.one.message.given.get("arguments"))
-
-
-def asked_arguments(arguments: JSON) -> JSON:
-    """The arguments as they are approved: none are {}."""
-    return {} if arguments is None else arguments
-
 
 def call_digest(canonical: str, arguments: JSON) -> str:
     """What an approval names: SHA-256 over RFC 8785 of [canonical name, arguments], in hex (verdicts.md section 4)."""
-    return digest([canonical, asked_arguments(arguments)])
+    return digest([canonical, {} if arguments is None else arguments])
 
 
 def misfit(grant: Grant, tool: str, sha256: str, wall: int) -> str | None:

@@ -4,7 +4,6 @@ Pure: refuses to know who approves and how long it takes. A held call leaves the
 """
 
 import json
-from datetime import UTC, datetime
 
 from proxy import vocabulary as v
 from proxy.connection import Connection, Step
@@ -43,14 +42,15 @@ def hold(wire: Connection, one: Judgement, raw: bytes, now: Stamp) -> Step:
     place = recorder.place(meta_text(one.message, "traceparent"))
     seq = recorder.next_seq()
     sha256 = call_digest(one.canonical, one.message.given.get("arguments"))
-    held = HeldCall(recorder.new_id(16), one, decision.hold, raw, place, seq, now, sha256)
+    told = _told(wire, one, sha256)
+    held = HeldCall(recorder.new_id(16), one, decision.hold, raw, place, seq, now, sha256, told)
     wire.held[held.id] = held
     attributes = recorder.fact("held", now, CLIENT_TO_SERVER, {
         v.METHOD: one.message.method or "",
         v.TOOL_CANONICAL: one.canonical,
         v.DECISION_RULE: decision.rule,
         v.HELD_ID: held.id,
-        v.HELD_SHA256: sha256,
+        v.HELD_SHA256: told,
     })  # fmt: skip
     attributes += payload(v.REQUEST, "request", one.message.source)
     name = f"held {one.message.method}"
@@ -129,7 +129,7 @@ def _approval(wire: Connection, held: HeldCall, grant: Grant, used: int, now: St
     fields: dict[str, JSON] = {
         "id": grant.id,
         "tool": grant.tool,
-        "arguments_sha256": grant.arguments_sha256,
+        "arguments_sha256": held.told,
         "source": grant.source,
         "granted_at": _moment(grant.granted_at),
         "expires_at": _moment(grant.expires_at),
@@ -144,9 +144,22 @@ def _approval(wire: Connection, held: HeldCall, grant: Grant, used: int, now: St
     return wire.recorder.line(wire.child(held.place), "approval", INTERNAL, (now.wall, now.wall), attributes)
 
 
+def _told(wire: Connection, one: Judgement, sha256: str) -> str:
+    """The digest of a call as the record tells it."""
+    redactor, text = wire.recorder.redactor, one.message.given_text("arguments")
+    if redactor is None or text is None or not redactor.finds(text):
+        return sha256
+    try:
+        return call_digest(one.canonical, json.loads(redactor.text(text)[0]))
+    except ValueError:
+        return ""
+
+
 def _moment(nanoseconds: int | None) -> str | None:
     """Unix nanoseconds as RFC 3339 in UTC."""
     if nanoseconds is None:
         return None
+    from datetime import UTC, datetime  # noqa: PLC0415  (few connections ever need it)
+
     second, rest = divmod(nanoseconds, SECOND)
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"

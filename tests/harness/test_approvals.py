@@ -13,9 +13,13 @@ from harness.evidence import Evidence
 from harness.scenario import ScenarioError, load_scenario
 from proxy import vocabulary as v
 from proxy.held import call_digest
+from proxy.redact import Redactor
 from proxy.spanread import read_spans
 from proxy.spans import JSON, Attribute, Span
+from proxy.waiting import Waiting
 from tests.harness.runs import run, write_scenario
+from tests.proxy.test_grants import grants, one
+from tests.proxy.test_holding import APPROVING
 from tests.proxy.wires import Wire, call
 
 LATER, EARLIER = "2100-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
@@ -130,3 +134,21 @@ def test_an_approval_that_an_agent_writes_into_the_record_lets_nothing_pass(tmp_
     result, reason = judged(forged(request, connection=True))
     assert result == "not_run"
     assert "were not written by its proxy" in reason
+
+
+def test_a_call_with_a_secret_in_it_is_approved_in_the_record_that_has_a_mark_in_its_place(tmp_path: Path) -> None:
+    wire = Wire(tmp_path, APPROVING)
+    wire.relay.session.recorder.redactor = Redactor(["hunter2hunter2"], bytes(32), ("PASSWORD",))
+    wire.negotiate("2025-11-25")
+    secret: JSON = {"amount": 5, "with": "hunter2hunter2"}
+    wire.relay.hold_calls(Waiting(grants(tmp_path, one(arguments=secret, expires_at=LATER))), wire.passed)
+    wire.client(call("pay", arguments=json.dumps(secret)))
+    wire.server('{"jsonrpc":"2.0","id":1,"result":{"content":[]}}')
+    assert b"hunter2" in wire.to_server
+    wire.end()
+    required = parse_assertion({"type": "approval_required", "action": "pay"})
+    trace = convert(wire.spans())
+    assert "hunter2" not in str(trace)
+    assert call_digest("mcp/x/pay", secret) not in Path(wire.file.path).read_text()
+    finding = required.find(Evidence(trace, True, ("x",), frozenset({"x"})))
+    assert finding.result == "pass", finding

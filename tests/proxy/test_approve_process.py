@@ -95,7 +95,10 @@ def test_an_operator_lets_one_call_through_and_the_agent_cannot(tmp_path: Path) 
         tell("answer")
         assert "the operator denied it" in agent.stdout.readline()
         assert answer("grant", desk, second, code).returncode == 1
+        tell("call", "3", "7")
+        third = terminal.until("waiting")
         agent.stdin.close()
+        assert terminal.until("over") == third
         assert agent.wait(DEADLINE) == 0
     finally:
         agent.kill()

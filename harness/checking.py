@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.casefile import evidence_of
@@ -17,6 +17,7 @@ from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
+from harness.locating import locate
 from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import TrialFolder
 from harness.scenario import Scenario
@@ -26,6 +27,7 @@ from harness.tracefile import load_trace, trace_to_json
 from harness.traceread import TraceFileError
 from harness.tracesource import SpanPath, TracePath, TraceSourceError, find_source
 from harness.verdict import Status, Verdict
+from harness.written import Written
 from proxy.spanread import read_spans
 from proxy.spans import JSON, SpanError
 
@@ -36,7 +38,7 @@ class CheckError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One judged trial: the scenario (its file, id, title, category and severity), the trace, and what was found.
+    """One judged trial: the scenario (its file, id, title, category, severity and labels), the trace, what was found.
 
     `trace` is the JSON object of the trace, None where there is none. `trace_path` is None for a trial of a run.
     """
@@ -49,6 +51,8 @@ class Checked:
     result: TrialResult
     trace: Mapping[str, JSON] | None = None
     trace_path: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    written: Written | None = None
 
 
 def as_run(run_id: str, checked: Sequence[Checked], seconds: float) -> RunResult:
@@ -59,7 +63,14 @@ def as_run(run_id: str, checked: Sequence[Checked], seconds: float) -> RunResult
     return RunResult(
         run_id,
         tuple(
-            ScenarioResult(scenario_id, ones[0].title, ones[0].category, tuple(one.result for one in ones))
+            ScenarioResult(
+                scenario_id,
+                ones[0].title,
+                ones[0].category,
+                tuple(one.result for one in ones),
+                ones[0].labels,
+                ones[0].written,
+            )
             for scenario_id, ones in scenarios.items()
         ),
         seconds,
@@ -105,7 +116,7 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -
     )
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps)
-    return _checked(scenario, result, trace_to_json(trace), str(path))
+    return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
 def trace_of(folder: Path, scenario_id: str) -> Path | None:
@@ -123,7 +134,8 @@ def databases_of(folder: Path, scenario: Scenario) -> dict[str, Path]:
 def missing_trace(scenario: Scenario, folder: Path) -> Checked:
     """The result of a scenario of which there is no trace."""
     verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json")
-    return _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
+    checked = _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
+    return replace(checked, written=locate(scenario))
 
 
 def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], None]) -> Iterator[Checked]:
@@ -143,8 +155,23 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
             continue
         if hashlib.sha256(scenario.path.read_bytes()).hexdigest() != _object(named, name).get("sha256"):
             note(f"{name}: {scenario.path} is not what it was in the run")
+        place = locate(scenario)
         for trial in _trials(folder, report, name):
-            yield _rejudged(folder, str(manifest.get("run_id")), scenario, trial)
+            yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial), written=place)
+
+
+def checked_run(run: RunResult, folder: Path, scenarios: Mapping[str, Scenario]) -> list[Checked]:
+    """The trials of a run that has just ended, with the traces in its folder. Raises CheckError."""
+    return [
+        replace(_checked(scenarios[one.id], trial, _trace_in(folder, trial), None), written=one.written)
+        for one in run.scenarios
+        for trial in one.trials
+    ]
+
+
+def _trace_in(folder: Path, trial: TrialResult) -> Mapping[str, JSON] | None:
+    file = None if trial.folder is None else TrialFolder(folder / trial.folder).trace
+    return _document(file) if file is not None and file.is_file() else None
 
 
 def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
@@ -243,7 +270,15 @@ def _status(said: JSON) -> Status:
 
 def _checked(scenario: Scenario, result: TrialResult, trace: Mapping[str, JSON] | None, path: str | None) -> Checked:
     return Checked(
-        str(scenario.path), scenario.id, scenario.title, scenario.category, scenario.severity, result, trace, path
+        str(scenario.path),
+        scenario.id,
+        scenario.title,
+        scenario.category,
+        scenario.severity,
+        result,
+        trace,
+        path,
+        scenario.labels,
     )
 
 

@@ -4,13 +4,14 @@ Refuses to know how a trial is run and how a result is shown.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
 from harness.gate import EVERYTHING, Gate
 from harness.repeats import Task
 from harness.report.repeated import repeats_as_json
 from harness.verdict import Result, Status, Verdict
+from harness.written import Written
 from proxy.spans import JSON
 
 Kind = Literal["real", "scripted", "imported"]
@@ -84,12 +85,14 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
-    """All trials of one scenario, in order."""
+    """All trials of one scenario, in order. `written` is None where nobody knows which file it is from."""
 
     id: str
     title: str
     category: str
     trials: tuple[TrialResult, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    written: Written | None = None
 
     @property
     def result(self) -> Result:
@@ -118,6 +121,7 @@ class ScenarioResult:
             "id": self.id,
             "title": self.title,
             "category": self.category,
+            "labels": {**self.labels},
             "result": self.result,
             "over_all": self.over_all.as_json(),
             "over_valid": self.over_valid.as_json(),

@@ -15,7 +15,7 @@ from proxy.spans import JSON
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
-RESERVED = frozenset({".", "..", "manifest.json", "report.json", "junit.xml"})
+RESERVED = frozenset({".", "..", "manifest.json", "report.json", "report.md", "report.sarif", "junit.xml"})
 """Names in a run folder that are no scenario's."""
 
 

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,21 +18,28 @@ import click
 
 from harness.agentfile import unknown_placeholders
 from harness.agentprogram import program_files
+from harness.checking import CheckError, checked_run
 from harness.commands.gating import gate_options
 from harness.gate import EVERYTHING, Gate
 from harness.hiding import Hiding, hide_last_words
 from harness.lastwords import last_words
+from harness.locating import locate
 from harness.manifest import RunFacts, manifest
+from harness.report.documents import FORMATS, Format, as_document
 from harness.report.junit import as_junit
+from harness.report.markdown import as_markdown
 from harness.report.progress import Progress
+from harness.report.sarif import as_sarif
 from harness.report.table import Style, as_table
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RunFolderError, as_text, make_run_folder, make_way, replace
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
+from harness.scenario import Scenario
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.verdict import Result
 from harness.worker import Job, Start
+from harness.written import Written
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
 from proxy.visible import visible
@@ -85,6 +92,8 @@ def run_selected(
     programs = {name: program_files(selected.agents[name], one, hiding) for name, one in selected.by_id.items()}
     facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted, programs)
     replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
+    # Agents may change files; reports point into those that are run.
+    written = {name: _located(one, hiding) for name, one in selected.by_id.items()}
     work = [
         Job(scenario.id, trial, kind_of(selected.agents[scenario.id]), scenario.limits.seconds)
         for scenario in selected.by_id.values()
@@ -109,15 +118,17 @@ def run_selected(
     results = runner.run()
     progress.finish()
     seconds = time.monotonic() - began
-    scenarios = _by_scenario(selected, results, hiding)
+    scenarios = _by_scenario(selected, results, hiding, written)
     run = RunResult(facts.run_id, scenarios, seconds, cancelled=runner.cancelled, gate=gate)
-    written = {
+    documents = {
         "report.json": as_text(run.as_json()),
+        "report.md": as_markdown(run),
+        "report.sarif": as_text(as_sarif(run)),
         "junit.xml": as_junit(run),
         "manifest.json": as_text(manifest(facts, results, datetime.now(UTC))),
     }
     taken = []
-    for name, text in written.items():
+    for name, text in documents.items():
         try:
             if (folder / name).is_dir():
                 # An agent was here first.
@@ -139,6 +150,11 @@ class ReportError(ValueError):
         self.run = run
 
 
+def _located(scenario: Scenario, hiding: Hiding) -> Written:
+    found = locate(scenario)
+    return Written(hiding.text(found.path), found.line, found.places)
+
+
 def _warn(hiding: Hiding, missing: Sequence[str]) -> None:
     if hiding.too_short:
         click.echo(f"wiretrap: not redacted, since shorter than 8 characters: {', '.join(hiding.too_short)}", err=True)
@@ -146,13 +162,17 @@ def _warn(hiding: Hiding, missing: Sequence[str]) -> None:
         click.echo(f"wiretrap: secrets without a value, so not redacted: {', '.join(missing)}", err=True)
 
 
-def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hiding) -> tuple[ScenarioResult, ...]:
+def _by_scenario(
+    selected: Selected, results: Sequence[TrialResult], hiding: Hiding, written: Mapping[str, Written]
+) -> tuple[ScenarioResult, ...]:
     return tuple(
         ScenarioResult(
             scenario.id,
             hiding.text(scenario.title),
             scenario.category,
             tuple(result for result in results if result.scenario == scenario.id),
+            {name: hiding.text(value) for name, value in scenario.labels.items()},
+            written[scenario.id],
         )
         for scenario in selected.by_id.values()
     )
@@ -180,6 +200,7 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hid
 @click.option(
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @gate_options
 def command(
@@ -190,6 +211,7 @@ def command(
     jobs: int,
     out: Path,
     otlp: str | None,
+    form: Format,
     keep: bool,
     min_pass_rate: float | None,
     fail_on: tuple[Result, ...],
@@ -234,9 +256,21 @@ def command(
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
-    table = as_table(run, terminal_style(), last_words(run, folder))
-    click.echo(table, nl=False)
-    click.echo(visible(f"Run folder: {folder}"))
-    if "(seq " in table:
+    try:
+        told = as_document(
+            form,
+            run,
+            lambda: checked_run(run, folder, selected.by_id),
+            suite=True,
+            style=terminal_style(),
+            said=last_words(run, folder),
+        )
+    except CheckError as error:
+        click.echo(visible(f"wiretrap: {error}"), err=True)
+        raise SystemExit(run.exit_code or 1) from error
+    click.echo(told, nl=False)
+    # Behind a document nothing may stand.
+    click.echo(visible(f"Run folder: {folder}"), err=form != "text")
+    if form == "text" and "(seq " in told:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     raise SystemExit(run.exit_code)

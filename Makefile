@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types unit peers bench soak isolation fuzz format clean
+.PHONY: setup demo test lint types unit peers bench soak isolation fuzz schemas format clean
 
 setup: .venv/.ready
 
@@ -48,6 +48,11 @@ fuzz: setup
 # The official suite, direct against through the proxy; `make conformance WRITE=docs/conformance.md` writes the page too.
 conformance: setup
 	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE))
+
+# Written anew from the code; a test holds them against it.
+schemas: setup
+	@mkdir -p docs/schemas
+	@for name in agent policy report scenario trace; do $(BIN)/wiretrap schema $$name > docs/schemas/$$name.json || exit 1; done
 
 format: setup
 	$(BIN)/ruff format .

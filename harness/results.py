@@ -146,6 +146,12 @@ class RunResult:
         return tuple(trial for scenario in self.scenarios for trial in scenario.trials)
 
     @property
+    def statuses(self) -> dict[Status, int]:
+        """How many trials ended in each status; together they are all trials."""
+        ended = [trial.verdict.status for trial in self.trials]
+        return {status: ended.count(status) for status in STATUSES.values()}
+
+    @property
     def tasks(self) -> tuple[Task, ...]:
         """The scenarios for estimates over repeats."""
         return tuple(scenario.task for scenario in self.scenarios)
@@ -179,6 +185,7 @@ class RunResult:
             "exit_code": self.exit_code,
             "cancelled": self.cancelled,
             "seconds": round(self.seconds, 3),
+            "statuses": {**self.statuses},
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),

@@ -373,6 +373,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("rejudge", {"0", "1", "2", "3"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
+        ("schema", {"0", "2"}),
         ("validate", {"0", "2"}),
         ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
         ("wrap", {"0", "1", "2"}),

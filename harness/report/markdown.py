@@ -42,6 +42,9 @@ def _lines(run: RunResult) -> Iterator[str]:
     for label in GROUPS:
         if any(label in scenario.labels for scenario in run.scenarios):
             yield from _group(label, run, [scenario.labels.get(label) for scenario in run.scenarios])
+    ended = [(status, count) for status, count in run.statuses.items() if count]
+    yield from ("", "## How trials ended", "")
+    yield from _table(("status", "trials"), ((status, str(count)) for status, count in ended))
     causes = Counter(trial.verdict.category for trial in run.trials if trial.verdict.category not in (None, "pass"))
     if causes:
         yield from ("", "## Why trials failed", "")

@@ -122,6 +122,7 @@ class Report(Entry):
     exit_code: Literal[0, 1, 3, 130]
     cancelled: bool
     seconds: Annotated[float, Field(ge=0)]
+    statuses: dict[Status, Count]
     over_all: Rate
     over_valid: Rate
     repeats: Repeats

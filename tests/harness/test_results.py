@@ -1,3 +1,5 @@
+from typing import get_args
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +48,11 @@ def test_exit_codes() -> None:
 
 def test_valid_statuses_are_those_that_say_something_about_the_agent() -> None:
     assert {"completed", "agent_timeout", "agent_crash", "limit"} == VALID
+
+
+@given(st.lists(st.tuples(st.sampled_from(RESULTS), st.sampled_from(get_args(Status))), max_size=12))
+def test_the_counts_of_statuses_always_sum_to_the_trials(ends: list[tuple[Result, Status]]) -> None:
+    run = run_of(*(trial(result, status, number) for number, (result, status) in enumerate(ends, 1)))
+    assert set(run.statuses) == set(get_args(Status))
+    assert sum(run.statuses.values()) == len(ends)
+    assert run.as_json()["statuses"] == run.statuses

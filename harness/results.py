@@ -185,7 +185,7 @@ class RunResult:
             "exit_code": self.exit_code,
             "cancelled": self.cancelled,
             "seconds": round(self.seconds, 3),
-            "statuses": {**self.statuses},
+            "statuses": {str(status): count for status, count in self.statuses.items()},
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),

@@ -39,7 +39,7 @@ from harness.scenario import Scenario
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.verdict import Result
 from harness.worker import Job, Start
-from harness.written import Written
+from harness.written import Place, Written
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.problem import ProblemError
 from proxy.visible import visible
@@ -152,7 +152,9 @@ class ReportError(ValueError):
 
 def _located(scenario: Scenario, hiding: Hiding) -> Written:
     found = locate(scenario)
-    return Written(hiding.text(found.path), found.line, found.places)
+    # The ids of findings are hidden, and a type that nobody knows may be any text.
+    places = (Place(hiding.text(one.finding), hiding.text(one.type), one.line) for one in found.places)
+    return Written(hiding.text(found.path), found.line, tuple(places))
 
 
 def _warn(hiding: Hiding, missing: Sequence[str]) -> None:

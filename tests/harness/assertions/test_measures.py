@@ -36,7 +36,11 @@ ONE: JSON = {"tool": "t", "arguments": A}
     ],
 )
 def test_precision_recall_and_f1_are_of_the_best_assignment_and_0_of_0_is_null(
-    expected: list[JSON], called: list[tuple[str, JSON]], precision: float, recall: float, f1: float
+    expected: list[JSON],
+    called: list[tuple[str, JSON]],
+    precision: float | None,
+    recall: float | None,
+    f1: float | None,
 ) -> None:
     found = matched(expected, *called)
     assert found == {"precision": precision, "recall": recall, "f1": pytest.approx(f1) if f1 is not None else None}

@@ -18,6 +18,7 @@ from harness.verdict import Result
 from harness.written import Place, Written
 from proxy import __version__
 from proxy.spans import JSON
+from proxy.visible import visible
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LONGEST = 2000
@@ -57,7 +58,7 @@ class _Problem:
 def as_sarif(run: RunResult) -> dict[str, JSON]:
     """The log, with one run and a result for each place of a scenario in which any trial is no pass."""
     found = [(scenario, problem) for scenario in run.scenarios for problem in _problems(scenario)]
-    rules = sorted({problem.place.type for _, problem in found})
+    rules = sorted({visible(problem.place.type) for _, problem in found})
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -118,26 +119,30 @@ def _rule(name: str) -> dict[str, JSON]:
 
 def _result(scenario: ScenarioResult, problem: _Problem, rules: list[str]) -> dict[str, JSON]:
     place, written = problem.place, scenario.written or Written(scenario.id)
+    rule = visible(place.type)
     trials = f" (trials {', '.join(map(str, problem.trials))})" if len(scenario.trials) > 1 else ""
     text = f"{scenario.id}: {place.finding}: {problem.result.replace('_', ' ')}{trials}: {problem.reason}"
     known = sha256("\n".join((scenario.id, *place[:2])).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return {
-        "ruleId": place.type,
-        "ruleIndex": rules.index(place.type),
+        "ruleId": rule,
+        "ruleIndex": rules.index(rule),
         "level": LEVELS[problem.result],
         "message": {"text": sarif_message(shortened(text, LONGEST))},
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(written.path), "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {
+                        "uri": quote(written.path, errors="surrogateescape"),
+                        "uriBaseId": "%SRCROOT%",
+                    },
                     "region": {"startLine": place.line},
                 }
             }
         ],
         "partialFingerprints": {"primaryLocationLineHash": f"{known}:1"},
         "properties": {
-            "scenario": scenario.id,
-            "category": scenario.category,
+            "scenario": visible(scenario.id),
+            "category": visible(scenario.category),
             "result": problem.result,
             "trials": [*problem.trials],
         },

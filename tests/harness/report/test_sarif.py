@@ -138,5 +138,7 @@ def test_a_rule_says_what_its_assertion_asks_for(kind: str) -> None:
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
 def test_any_text_makes_a_log_that_fits_the_official_schema(text: str) -> None:
-    (found,) = results(trial(1, "fail", Finding(text, "fail", text)), title=text)
+    written = replace(WRITTEN, path=b"\xff?#.yaml".decode(errors="surrogateescape"))
+    (found,) = results(trial(1, "fail", Finding(text, "fail", text)), title=text, written=written)
+    assert place(found)[0] == "%FF%3F%23.yaml"
     json.dumps(found, ensure_ascii=False).encode()

@@ -4,21 +4,21 @@ Refuses to know how results are shown, and other harnesses' rules.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.casefile import evidence_of
 from harness.category import categorised
+from harness.checked import Checked, CheckError, read_object
 from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.locating import locate
-from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
+from harness.results import STATUSES, TrialResult
 from harness.runfolder import TrialFolder
 from harness.scenario import Scenario
 from harness.state import StateError, load_state, read_dump
@@ -27,54 +27,8 @@ from harness.tracefile import load_trace, trace_to_json
 from harness.traceread import TraceFileError
 from harness.tracesource import SpanPath, TracePath, TraceSourceError, find_source
 from harness.verdict import Status, Verdict
-from harness.written import Written
 from proxy.spanread import read_spans
 from proxy.spans import JSON, SpanError
-
-
-class CheckError(ValueError):
-    """A trace, database or run folder that cannot be judged: which, and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One judged trial: the scenario (its file, id, title, category, severity and labels), the trace, what was found.
-
-    `trace` is the JSON object of the trace, None where there is none. `trace_path` is None for a trial of a run.
-    """
-
-    path: str
-    id: str
-    title: str
-    category: str
-    severity: str | None
-    result: TrialResult
-    trace: Mapping[str, JSON] | None = None
-    trace_path: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    written: Written | None = None
-
-
-def as_run(run_id: str, checked: Sequence[Checked], seconds: float) -> RunResult:
-    """The results as those of a run, scenario by scenario."""
-    scenarios: dict[str, list[Checked]] = {}
-    for one in checked:
-        scenarios.setdefault(one.id, []).append(one)
-    return RunResult(
-        run_id,
-        tuple(
-            ScenarioResult(
-                scenario_id,
-                ones[0].title,
-                ones[0].category,
-                tuple(one.result for one in ones),
-                ones[0].labels,
-                ones[0].written,
-            )
-            for scenario_id, ones in scenarios.items()
-        ),
-        seconds,
-    )
 
 
 def read_trace(path: Path) -> Trace:
@@ -144,7 +98,7 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
     `scenarios` are files or folders to take the scenarios from, in place of those that the manifest names. `note` hears
     what differs from the run. Raises CheckError and ScenarioError.
     """
-    manifest, report = _document(folder / "manifest.json"), _document(folder / "report.json", needed=False)
+    manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
     paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
     by_id = {scenario.id: scenario for scenario in load_scenarios(paths)}
@@ -158,20 +112,6 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
         place = locate(scenario)
         for trial in _trials(folder, report, name):
             yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial), written=place)
-
-
-def checked_run(run: RunResult, folder: Path, scenarios: Mapping[str, Scenario]) -> list[Checked]:
-    """The trials of a run that has just ended, with the traces in its folder. Raises CheckError."""
-    return [
-        replace(_checked(scenarios[one.id], trial, _trace_in(folder, trial), None), written=one.written)
-        for one in run.scenarios
-        for trial in one.trials
-    ]
-
-
-def _trace_in(folder: Path, trial: TrialResult) -> Mapping[str, JSON] | None:
-    file = None if trial.folder is None else TrialFolder(folder / trial.folder).trace
-    return _document(file) if file is not None and file.is_file() else None
 
 
 def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
@@ -194,9 +134,9 @@ def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[st
 def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Checked:
     place = TrialFolder(folder / scenario.id / str(trial))
     if place.verdict.is_file():
-        told: Mapping[str, JSON] = _document(place.verdict)
+        told: Mapping[str, JSON] = read_object(place.verdict)
     else:
-        told = _verdicts(_document(folder / "report.json", needed=False)).get((scenario.id, trial), {})
+        told = _verdicts(read_object(folder / "report.json", needed=False)).get((scenario.id, trial), {})
     status, reason = _status(told.get("status")), str(told.get("reason", "the trial left no verdict"))
     kind = told.get("kind")
     result = TrialResult(
@@ -259,7 +199,7 @@ def _texts(value: JSON) -> list[str]:
 
 
 def _canaries(place: TrialFolder) -> dict[str, str]:
-    found = _document(place.canaries, needed=False)
+    found = read_object(place.canaries, needed=False)
     return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
@@ -285,15 +225,3 @@ def _checked(scenario: Scenario, result: TrialResult, trace: Mapping[str, JSON] 
 def _object(value: Mapping[str, JSON], key: str) -> Mapping[str, JSON]:
     found = value.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _document(path: Path, *, needed: bool = True) -> Mapping[str, JSON]:
-    if not needed and not path.exists():
-        return {}
-    try:
-        value: JSON = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(value, dict):
-        raise CheckError(f"{path}: a JSON object is expected")
-    return value

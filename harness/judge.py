@@ -78,7 +78,7 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
         return None
     try:
         told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in known]
-    except Exception as error:
+    except Exception as error:  # a fault of ours is this finding's error, and the others stand
         return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
     problems = [problem for explanation in told for problem in explanation.problems]
     if problems:
@@ -98,10 +98,9 @@ def finding_names(assertions: Sequence[Assertion]) -> list[str]:
 
 
 def _find(assertion: Assertion, evidence: Evidence) -> Finding:
-    # A fault of ours is this finding's error: no assertion may take the others, or the verdict, with it.
     try:
         return assertion.judge(evidence)
-    except Exception as error:
+    except Exception as error:  # a fault of ours: no assertion may take the others, or the verdict, with it
         return Finding(assertion.name, "error", f"{assertion.type} raised {type(error).__name__}: {error}")
 
 

@@ -3,6 +3,7 @@
 Refuses to know how a trial is run and how a result is shown.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
@@ -92,6 +93,7 @@ class ScenarioResult:
     category: str
     trials: tuple[TrialResult, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    severity: str | None = None
     written: Written | None = None
 
     @property
@@ -121,8 +123,10 @@ class ScenarioResult:
             "id": self.id,
             "title": self.title,
             "category": self.category,
+            "severity": self.severity,
             "labels": {**self.labels},
             "result": self.result,
+            "statuses": count_statuses(self.trials),
             "over_all": self.over_all.as_json(),
             "over_valid": self.over_valid.as_json(),
             "repeats": repeats_as_json([self.task]),
@@ -144,12 +148,6 @@ class RunResult:
     def trials(self) -> tuple[TrialResult, ...]:
         """Every trial, scenario by scenario."""
         return tuple(trial for scenario in self.scenarios for trial in scenario.trials)
-
-    @property
-    def statuses(self) -> dict[Status, int]:
-        """How many trials ended in each status; together they are all trials."""
-        ended = [trial.verdict.status for trial in self.trials]
-        return {status: ended.count(status) for status in STATUSES.values()}
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -185,7 +183,7 @@ class RunResult:
             "exit_code": self.exit_code,
             "cancelled": self.cancelled,
             "seconds": round(self.seconds, 3),
-            "statuses": {str(status): count for status, count in self.statuses.items()},
+            "statuses": count_statuses(self.trials),
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),
@@ -201,6 +199,12 @@ def worst(results: Sequence[Result]) -> Result:
 def rate(trials: Sequence[TrialResult]) -> Rate:
     """How many of these trials passed."""
     return Rate(sum(trial.verdict.result == "pass" for trial in trials), len(trials))
+
+
+def count_statuses(trials: Sequence[TrialResult]) -> dict[str, JSON]:
+    """How many of these trials ended in each status, all seven; the counts sum to the trials."""
+    counts = Counter(trial.verdict.status for trial in trials)
+    return {name: counts[status] for name, status in STATUSES.items()}
 
 
 def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:

@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,8 @@ from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
 from harness.targets.fronts import fronts
 from harness.targets.piped import run_piped
+from harness.targets.profiles.known import PROFILES
+from harness.targets.profiles.launch import Start
 from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
 from harness.uncollected import uncollected
@@ -69,6 +72,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    `canaries` are those that its seeds plant, None for new ones.
     """
 
     run_id: str
@@ -82,6 +86,7 @@ class TrialPlan:
     otlp: str | None = None
     exporter: Exporter | None = None
     private: Path | None = None
+    canaries: Mapping[str, str] | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -135,7 +140,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp, plan.canaries)
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
@@ -194,11 +199,12 @@ def _run_agent(
             tap = conversation.file.tap
             return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
         case CommandAgent(command=command) as agent:
-            servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
+            servers = {one.id: Start(one.command, one.environment, one.front) for one in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)
             deadline = Deadline.after(limits.seconds, plan.cancel)
             cwd = _folder_of(agent, plan.scenario)
-            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls)
+            profile = None if agent.profile is None else PROFILES[agent.profile]
+            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls, profile)
 
 
 def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
@@ -220,7 +226,7 @@ def _judge(
     damage = list(ending.damage)
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
-    except Exception as error:
+    except Exception as error:  # of what an agent has written anything may come; told apart from our faults below
         if ending.status not in VALID or not _is_damage(plan, error):
             return _unreadable(plan, ending, error), (), ending.doubts
         damage.append(_damage(error))
@@ -231,7 +237,7 @@ def _judge(
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         verdict = judge(assertions, gathered.evidence, ending.status)
         verdict = categorised(plan.scenario, gathered.evidence, verdict)
-    except Exception as error:  # as above
+    except Exception as error:  # a fault of ours, as in _run
         return _unreadable(plan, ending, error), gathered.gaps, doubts
     if damage and ending.status in VALID:
         return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps, doubts

@@ -13,7 +13,8 @@ from typing import Literal
 import click
 
 from harness.arenafile import ArenaError, read_events, tokens
-from harness.checking import Checked, CheckError, as_run, check_trace, databases_of, missing_trace, trace_of
+from harness.checked import Checked, CheckError, as_run
+from harness.checking import check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from harness.checking import Checked
+from harness.checked import Checked
 from harness.report.junit import as_junit
 from harness.report.markdown import as_markdown
 from harness.report.owasp import as_owasp_result, as_owasp_suite

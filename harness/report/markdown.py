@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.report.estimates import NONE, ats_text, hats_text, interval_text
 from harness.report.table import rate_text
 from harness.report.visible import markdown, shortened
-from harness.results import WORST_FIRST, RunResult, ScenarioResult, rate
+from harness.results import WORST_FIRST, RunResult, ScenarioResult, count_statuses, rate
 from harness.verdict import Result
 
 LONGEST = 600
@@ -42,7 +42,7 @@ def _lines(run: RunResult) -> Iterator[str]:
     for label in GROUPS:
         if any(label in scenario.labels for scenario in run.scenarios):
             yield from _group(label, run, [scenario.labels.get(label) for scenario in run.scenarios])
-    ended = [(status, count) for status, count in run.statuses.items() if count]
+    ended = [(status, count) for status, count in count_statuses(run.trials).items() if count]
     yield from ("", "## How trials ended", "")
     yield from _table(("status", "trials"), ((status, str(count)) for status, count in ended))
     causes = Counter(trial.verdict.category for trial in run.trials if trial.verdict.category not in (None, "pass"))

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from harness.intake import Entry
 from harness.results import Kind
+from harness.scenariofile import Severity
 from harness.verdict import FailureCategory, Mode, Rests, Result, Status
 from proxy.spans import JSON
 
@@ -105,8 +106,10 @@ class Scenario(Entry):
     id: str
     title: str
     category: str
+    severity: Severity | None
     labels: dict[str, str]
     result: Result
+    statuses: dict[Status, Count]
     over_all: Rate
     over_valid: Rate
     repeats: Repeats

@@ -54,8 +54,8 @@ def scenario_schema() -> Object:
     schema = whole.model_json_schema()
     schema["properties"]["id"]["pattern"] = r"^(?!\.+$)[A-Za-z0-9._-]+$"
     schema["properties"]["servers"]["propertyNames"] = {"pattern": r"^(?!\.+$)[A-Za-z0-9._-]+$"}
-    _only_one(schema["$defs"]["ServerEntry"], "fixture", "command", "url")
-    _only_one(schema["$defs"]["AgentEntry"], "scripted", "command")
+    schema["$defs"]["ServerEntry"]["oneOf"] = [_given(name) for name in ("fixture", "command", "url")]
+    schema["$defs"]["AgentEntry"]["oneOf"] = [_given("scripted"), {"anyOf": _program()}]
     # An assertion of a type that we know is held to that type's fields.
     schema["$defs"]["NotBuilt"]["properties"]["type"] = {"type": "string", "not": {"enum": sorted(BUILT)}}
     _policies(schema["$defs"]["PolicyEntry"], schema["$defs"]["RuleEntry"])
@@ -63,8 +63,10 @@ def scenario_schema() -> Object:
 
 
 def agent_schema() -> Object:
-    """The schema of an agent file: steps, or a command."""
-    return _AGENT.json_schema()
+    """The schema of an agent file: steps, or a program."""
+    schema = _AGENT.json_schema()
+    schema["$defs"]["CommandEntry"]["anyOf"] = _program()
+    return schema
 
 
 def policy_schema() -> Object:
@@ -87,6 +89,10 @@ def _policies(policy: Object, rule: Object) -> None:
     requests["propertyNames"] = {"enum": [*CLIENT_REQUESTS.values()]}
 
 
-def _only_one(schema: Object, *names: str) -> None:
-    """Says that exactly one of these stands in the object, and is not null."""
-    schema["oneOf"] = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
+def _program() -> list[JSON]:
+    return [_given("command"), _given("profile")]
+
+
+def _given(name: str) -> Object:
+    """Says that this stands in the object, and is not null."""
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}

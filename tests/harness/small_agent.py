@@ -118,6 +118,10 @@ def main(behaviour: str) -> int:
                 server.call("echo", text=NASTY, long="x" * 1_000_000)
                 server.close()
             os.write(1, b"\xff\x00\x1b[2J" + b"y" * 1_000_000)
+        case "knocks":
+            config = json.loads(Path(os.environ["WIRETRAP_MCP_CONFIG"]).read_text())
+            for entry in config["mcpServers"].values():
+                subprocess.run([entry["command"], *entry["args"]], stdin=subprocess.DEVNULL, check=False)
         case "calls_on":
             for server in servers().values():
                 while server.call("echo", text="again"):

@@ -115,8 +115,8 @@ def test_a_scenario_that_changed_is_judged_as_it_is_now_and_that_is_said(tmp_pat
     shutil.copytree(SCENARIOS / "support", folder)
     scenario = folder / "customer_escalation.yaml"
     ran = run([scenario], tmp_path)
-    with scenario.open("a") as file:
-        file.write("  - {type: tool_called, tool: mcp/crm/no_such_tool}\n")
+    one_more = "  - {type: tool_called, tool: mcp/crm/no_such_tool}\nreference:\n"
+    scenario.write_text(scenario.read_text().replace("reference:\n", one_more))
     shown = CliRunner().invoke(rejudge, [str(ran.folder)])
     assert (shown.exit_code, "is not what it was" in shown.stderr) == (1, True)
     assert "no_such_tool counted 0 times" in shown.stdout
@@ -144,7 +144,7 @@ def test_what_a_run_says_of_its_trials_end_doubts_and_damage_is_kept(tmp_path: P
     doubt = "a connection that the harness did not set up"
     code, trial = judged_again(doubts=[doubt])
     assert (code, trial["result"], trial["doubts"]) == (1, "not_run", [doubt])
-    assert trial["reason"] == f"the record cannot be trusted: {doubt}"
+    assert doubt in str(trial["reason"])
 
     for end, category in (("completed", "policy_violation"), ("agent_crash", "incomplete")):
         damage = tampered(STATUSES[end], ["spans/1.jsonl is gone"])

@@ -42,7 +42,7 @@ def write_scenarios(folder: Path) -> None:
     )
     write_scenario(folder, id="never_connects", agent={"command": ["true"]})
     dead: JSON = {"echo": {"command": [sys.executable, "-S", "-c", "raise SystemExit(3)"]}}
-    write_scenario(folder, id="server_dies", servers=dead, agent={"command": [*behave("polite")]})
+    write_scenario(folder, id="server_dies", servers=dead, agent={"command": [*behave("knocks")]})
     missing: JSON = {"echo": {"command": ["/no/such/program"]}}
     write_scenario(folder, id="no_server", servers=missing, agent={"command": [*behave("polite")]})
     write_scenario(folder, id="too_slow", limits={"seconds": 1}, agent={"command": ["sleep", "60"]})

@@ -48,7 +48,7 @@ def trial(number: int, result: Result, *findings: Finding, status: Status = "com
 
 def results(*trials: TrialResult, written: Written | None = WRITTEN, title: str = "t") -> list[dict[str, JSON]]:
     """The results of a run of one scenario; the log fits the official schema."""
-    log = as_sarif(RunResult("r", (ScenarioResult("two", title, "task", trials, {}, written),), 1.0))
+    log = as_sarif(RunResult("r", (ScenarioResult("two", title, "task", trials, written=written),), 1.0))
     official().validate(log)
     found = json.loads(json.dumps(log))["runs"][0]["results"]
     assert isinstance(found, list)

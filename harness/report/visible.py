@@ -37,7 +37,9 @@ def markdown(text: str) -> str:
     parts: list[str] = []
     for place, sign in enumerate(shown):
         inside = 0 < place < len(shown) - 1 and shown[place - 1].isalnum() and shown[place + 1].isalnum()
-        kept = sign not in punctuation or sign in _PLAIN or (sign in _BETWEEN and inside)
+        # Before a blank a colon begins neither an emoji nor the rest of an address.
+        ends = sign == ":" and shown[place + 1 : place + 2] in ("", " ")
+        kept = sign not in punctuation or sign in _PLAIN or (sign in _BETWEEN and inside) or ends
         parts.append(sign if kept else f"<span>{sign}</span>" if sign in "@#" else f"&#{ord(sign)};")
     return _WWW.sub("www&#46;", "".join(parts))
 

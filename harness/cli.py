@@ -17,6 +17,7 @@ COMMANDS = {
     "rejudge": "judge the trials of a run folder again",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
+    "schema": "print the JSON Schema of a kind of file",
     "sweep": "let every agent do every task, so many times, and compare them",
     "selfcheck": "hold scenarios against wrong runs made of their right one",
     "trace": "show recorded calls, as a trace or one line a call",

@@ -36,10 +36,10 @@ def classify(path: Path) -> Kind:
     if keys == {"policy"}:
         # As it stands in a scenario; who reads it says what to take out.
         return "policy"
-    if keys == {"script"}:
-        return "script"
     if keys >= SWEEP_FIELDS and keys.isdisjoint(SCENARIO_FIELDS):
         return "sweep"
+    if keys == {"script"}:
+        return "script"
     said = _FOLDERS.get(path.parent.name, "scenario")
     if (
         is_seed(data)

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps, and run nothing.
+"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps without running them.
 
 Refuses to know how any of them is read.
 """
@@ -57,20 +57,29 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_seed(path, problems)
             if problems:
                 raise ScenarioError(problems)
+        case "sweep":
+            check_sweep(load_sweep(path))
         case "script":
             wrong: list[Problem] = []
             read_script(path, wrong)
             if wrong:
                 raise ScenarioError(wrong)
-        case "sweep":
-            check_sweep(load_sweep(path))
     return None
+
+
+def described(path: Path, kind: Kind) -> str:
+    """What `validate` says of a file that holds and is no scenario."""
+    if kind == "policy" and load_policy(str(path)).holds:
+        return f"{kind} (the calls that it says `approve` of need --grants or --approvals, else they are refused)"
+    return kind
 
 
 def describe_scenario(scenario: Scenario) -> str:
     """What `validate` says of a scenario that holds: its id, and why it is not_run where an assertion is not judged."""
     unjudged = dict.fromkeys(why for assertion in scenario.assertions if (why := _unjudged(assertion, scenario)))
     notes = [f"not_run: {'; '.join(unjudged)}"] if unjudged else []
+    if scenario.policy is not None and scenario.policy.holds and not scenario.grants:
+        notes.append("nobody can approve a call in it, so each that has to be is refused after its wait")
     if all(map(only_forbids, scenario.assertions)):
         notes.append("nothing has to happen in it, so an agent that only connects is not told from one that works")
     return f"scenario {scenario.id}" + (f" ({'; '.join(notes)})" if notes else "")
@@ -136,7 +145,7 @@ def command(paths: tuple[Path, ...]) -> None:
         except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
-        said = kind if scenario is None else describe_scenario(scenario)
+        said = described(file, kind) if scenario is None else describe_scenario(scenario)
         if scenario is not None:
             scenarios.append(scenario)
         click.echo(visible(f"{file}: ok: {said}"))

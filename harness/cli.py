@@ -20,7 +20,7 @@ COMMANDS = {
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",
     "wrap": "put a proxy before every server in a client's configuration",
-    "validate": "check scenarios, policies, agent files and seeds",
+    "validate": "check scenarios, policies, agent files, seeds and files of `wiretrap up`",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
 

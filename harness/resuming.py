@@ -34,7 +34,9 @@ def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
         with open_plain(path) as file:
             manifest: JSON = json.loads(file.read())
     except FileNotFoundError:
-        raise RunFolderError(f"{folder} has no {MANIFEST}, so nothing can be resumed; start a new run") from None
+        runs = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
+        what = f"name a run folder in it, such as {runs[-1]}" if runs else "start a new run"
+        raise RunFolderError(f"{folder} has no {MANIFEST}, so nothing can be resumed; {what}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} cannot be read: {error}") from error
     made_of = manifest if isinstance(manifest, dict) else {}

@@ -59,15 +59,17 @@ def as_text(told: Comparison) -> str:
     for change in told.changes:
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
-        rates = f"{told.base_rate:.4g} -> {told.new_rate:.4g} ({told.difference:+.4g})"
-        lines.append(f"passed: {rates}; {told.lost} lost, {told.won} won")
+        before, after = round(told.base_rate * told.pairs), round(told.new_rate * told.pairs)
+        lines.append(f"passed: {before} -> {after} ({told.difference:+.1%}); {told.lost} lost, {told.won} won")
     if told.p_value is not None:
         lines.append(f"McNemar's exact test: p = {told.p_value:.4g}")
     if told.interval is not None:
         low, high = told.interval
         lines.append(f"difference, cluster bootstrap 95 %: [{low:.4g}, {high:.4g}]")
     if told.why_null is not None:
-        lines.append(f"not told: {told.why_null}")
+        lines.append(f"whether that is more than chance is not told: {told.why_null}")
+        if told.lost:
+            lines.append("`--fail-on fail` fails on every trial that came to fail")
     return "\n".join([*lines, told.verdict]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files and seeds without running anything.
+"""`wiretrap validate PATH…`: check the files that people write without running anything.
 
 Refuses to know how any of them is read.
 """
@@ -20,6 +20,7 @@ from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
 from harness.targets.fixtures import fixture_offers
+from harness.up.upfile import UpFileError, load_up_file
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
 from proxy.visible import visible
@@ -37,6 +38,8 @@ FORBIDS = frozenset(
     }
 )
 """More types of assertions that hold when nothing happens."""
+_SAID: dict[Kind, str] = {"up": "file of `wiretrap up`"}
+"""What a file is called that holds, where that is not its kind."""
 
 
 def check_file(path: Path, kind: Kind) -> Scenario | None:
@@ -53,6 +56,8 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_seed(path, problems)
             if problems:
                 raise ScenarioError(problems)
+        case "up":
+            load_up_file(path, os.environ)
     return None
 
 
@@ -98,7 +103,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files and seeds without running them.
+    """Check scenarios, policies, agent files, seeds and files of `wiretrap up` without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
@@ -122,10 +127,10 @@ def command(paths: tuple[Path, ...]) -> None:
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
-        except (AgentError, PolicyError, ScenarioError) as error:
+        except (AgentError, PolicyError, ScenarioError, UpFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
-        said = kind if scenario is None else describe_scenario(scenario)
+        said = describe_scenario(scenario) if scenario is not None else _SAID.get(kind, kind)
         if scenario is not None:
             scenarios.append(scenario)
         click.echo(visible(f"{file}: ok: {said}"))

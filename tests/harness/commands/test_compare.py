@@ -43,3 +43,19 @@ def test_json_has_all_of_it(tmp_path: Path) -> None:
     paths = [str(report(tmp_path / "a", "pass", "fail")), str(report(tmp_path / "b", "pass", "pass"))]
     told = json.loads(CliRunner().invoke(command, [*paths, "--format", "json"]).stdout)
     assert (told["won"], told["verdict"], told["changes"][0]["scenario"]) == (1, "no difference shown", "s1")
+
+
+def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_named(tmp_path: Path) -> None:
+    paths = []
+    for name, result in (("a", "pass"), ("b", "fail")):
+        verdict = Verdict("pass" if result == "pass" else "fail", "completed", "")
+        trials = tuple(TrialResult("s", number, verdict, 0.0, "real") for number in (1, 2))
+        run = RunResult("r", (ScenarioResult("s", "", "task", trials),), 0.0)
+        (tmp_path / name).write_text(json.dumps(run.as_json()))
+        paths.append(str(tmp_path / name))
+    told = CliRunner().invoke(command, paths)
+    assert told.exit_code == 0
+    assert "passed: 2 -> 0 (-100.0%); 2 lost, 0 won\n" in told.stdout
+    assert "whether that is more than chance is not told" in told.stdout
+    assert "`--fail-on fail`" in told.stdout
+    assert code(*paths, "--fail-on", "fail") == 1

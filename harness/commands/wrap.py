@@ -96,7 +96,8 @@ def _wrap(file: ClientFile, policy: Path | None, spans: Path | None, *, shows: b
 def _line(server: Found) -> str:
     match server.what:
         case "wrapped":
-            return visible(f"{server.name}: goes through the proxy as mcp/{server.id}/...")
+            more = f"; {server.why}" if server.why else ""
+            return visible(f"{server.name}: goes through the proxy as mcp/{server.id}/...{more}")
         case "already":
             return visible(f"{server.name}: went through the proxy already, as mcp/{server.id}/...")
         case "undone":

@@ -20,6 +20,8 @@ from proxy.spans import JSON
 Format = Literal["json", "toml"]
 OTHERWISE = "it goes through the proxy already, with other options than these; to give it these, use --undo first"
 """Why a server is left that was wrapped before, when a policy or a folder is asked for that it has not."""
+NO_SIGN_IN = "its client can no longer sign in to it; should it ask for that, use `wiretrap proxy http` instead"
+"""What is said of a server over HTTP whose entry has no credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def rewrite(text: str, form: Format, how: Wrapping) -> Rewritten:
         ids[path] = server_id
         edits += made.edits
         _put(expected, path, made.entry)
-        servers.append(Found(name, server_id, "wrapped"))
+        servers.append(Found(name, server_id, "wrapped", NO_SIGN_IN if made.open else ""))
     written = applied(text, sorted(edits))
     if edits and _canonical(read_config(written, form).data) != _canonical(expected):
         raise ConfigError("it would not read as it should when it is rewritten; nothing was done")

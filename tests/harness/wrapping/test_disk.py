@@ -214,6 +214,14 @@ def test_a_server_that_was_wrapped_without_the_policy_that_is_asked_for_is_left_
     assert str(policy) in path.read_text()
 
 
+def test_of_a_server_over_http_without_credentials_a_note_says_that_nobody_can_sign_in(tmp_path: Path) -> None:
+    entry: dict[str, JSON] = {"type": "http", "url": "https://mcp.example/mcp"}
+    servers: JSON = {"open": entry, "known": {**entry, "headers": {"Authorization": "Bearer x"}}}
+    done = wrap(written(tmp_path, json.dumps({"mcpServers": servers})))
+    first, second, *_ = [line.partition("; ") for line in done.output.splitlines()]
+    assert (done.return_value, "sign in" in first[2], second[0][-16:], second[2]) == (0, True, "as mcp/known/...", "")
+
+
 def test_a_policy_that_speaks_of_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
     path, policy = written(tmp_path), tmp_path / "policy.yaml"
     policy.write_text("rules: [{deny: mcp/x/evil}, {deny: mcp/y/evil}, {deny: mcp/*/evil}]")

@@ -18,7 +18,7 @@ from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
-from harness.runfolder import TrialFolder
+from harness.runfolder import MANIFEST, TrialFolder, newest_run_in
 from harness.scenario import Scenario
 from harness.state import StateError, load_state, read_dump
 from harness.trace import Trace
@@ -271,6 +271,8 @@ def _document(path: Path, *, needed: bool = True) -> Mapping[str, JSON]:
     try:
         value: JSON = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        if path.name == MANIFEST and (run := newest_run_in(path.parent)) is not None:
+            raise CheckError(f"{path.parent}: is no run folder; name one in it, such as {run}") from None
         raise CheckError(f"{path}: cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise CheckError(f"{path}: a JSON object is expected")

@@ -12,6 +12,7 @@ import click
 
 from harness.comparing import Comparison, Trials, compare
 from harness.results import STATUSES, VALID
+from harness.runfolder import newest_run_in
 from harness.verdict import Result
 from proxy.spans import JSON
 from proxy.visible import visible
@@ -29,6 +30,8 @@ def read_trials(path: Path) -> Trials:
     try:
         value: JSON = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        if path.is_dir() and not file.exists() and (run := newest_run_in(path)) is not None:
+            raise CompareError(f"{path}: is no run folder; name one in it, such as {run}") from None
         raise CompareError(f"{file}: cannot be read: {error}") from error
     scenarios = value.get("scenarios") if isinstance(value, dict) else None
     if not isinstance(scenarios, list):

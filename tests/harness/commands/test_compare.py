@@ -36,6 +36,10 @@ def test_what_is_no_report_exits_2_and_runs_without_a_pair_exit_3(tmp_path: Path
     good = report(tmp_path / "a", "pass")
     (tmp_path / "x").write_text("[]")
     assert (code(good, tmp_path / "x"), code(good, tmp_path)) == (2, 2)
+    (tmp_path / "r1").mkdir()
+    (tmp_path / "r1" / "manifest.json").touch()
+    named = CliRunner().invoke(command, [str(tmp_path), str(good)])
+    assert (named.exit_code, f"name one in it, such as {tmp_path / 'r1'}" in named.stderr) == (2, True)
     assert code(good, report(tmp_path / "d", "error", status="infra_error")) == 3
 
 

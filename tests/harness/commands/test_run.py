@@ -58,6 +58,14 @@ def test_an_agent_that_never_spoke_to_a_server_is_told_so_in_plain_words(tmp_pat
     assert "ends in" not in text
 
 
+def test_a_program_that_is_not_there_is_told_under_the_option_that_named_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "--profile codex: the program 'codex' is not found" in ran(tmp_path, "--profile", "codex")
+    assert "--command: the program 'x' is not found" in ran(tmp_path, "--profile", "codex", "--command", "x")
+
+
 def test_a_seq_in_a_reason_is_explained(tmp_path: Path) -> None:
     (tmp_path / "agent.yaml").write_text("steps: [{call: mcp/echo/echo}]")
     wanted = "{type: tool_called, tool: mcp/echo/echo, arguments: {x: 1}}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS, is_up_file
+from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS, SWEEP_FIELDS, is_up_file
 from harness.offer import Offers
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import is_seed
@@ -16,7 +16,7 @@ from proxy.problem import Problem
 from proxy.spans import JSON
 from proxy.yamlfile import YamlError, load_document
 
-Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "up"]
+Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "sweep", "up"]
 
 _FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed"}
 
@@ -38,6 +38,8 @@ def classify(path: Path) -> Kind:
         return "policy"
     if is_up_file(data):
         return "up"
+    if keys >= SWEEP_FIELDS and keys.isdisjoint(SCENARIO_FIELDS):
+        return "sweep"
     said = _FOLDERS.get(path.parent.name, "scenario")
     if (
         is_seed(data)

@@ -19,6 +19,9 @@ from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
+from harness.selection import SelectionError
+from harness.sweepfile import SweepFileError, load_sweep
+from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
 from harness.up.upfile import UpFileError, load_up_file
 from proxy.policy import PolicyError, load_policy
@@ -58,6 +61,8 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
                 raise ScenarioError(problems)
         case "up":
             load_up_file(path, os.environ)
+        case "sweep":
+            check_sweep(load_sweep(path))
     return None
 
 
@@ -103,7 +108,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files, seeds and files of `wiretrap up` without running them.
+    """Check scenarios, policies, agent files, seeds, sweeps and files of `wiretrap up` without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
@@ -127,7 +132,7 @@ def command(paths: tuple[Path, ...]) -> None:
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
-        except (AgentError, PolicyError, ScenarioError, UpFileError) as error:
+        except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError, UpFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
         said = describe_scenario(scenario) if scenario is not None else _SAID.get(kind, kind)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from click import Command
 
 COMMANDS = {
+    "approve": "let calls through that wait for an operator",
     "compare": "hold two runs against each other",
     "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
@@ -24,9 +25,6 @@ COMMANDS = {
     "validate": "check scenarios, policies, agent files, seeds and sweeps",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
-
-NOT_BUILT = ("approve",)
-"""Commands that are still to come."""
 
 MODULES = {"import": "import_runs"}
 """Modules of commands whose name is a word of Python's."""
@@ -74,8 +72,7 @@ def _run(arguments: list[str]) -> None:
             sys.stderr.write(usage())
             sys.exit(2)
         case [name]:
-            said = f"`wiretrap {name}` is not built yet" if name in NOT_BUILT else f"there is no command {name!r}"
-            sys.stderr.write(f"wiretrap: {said}; `wiretrap --help` lists them\n")
+            sys.stderr.write(f"wiretrap: there is no command {name!r}; `wiretrap --help` lists them\n")
             sys.exit(2)
 
 

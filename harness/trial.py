@@ -3,8 +3,9 @@
 Refuses to know other trials, and how a result is shown. A trial ends in exactly one status:
 
 - completed: the agent came to its own end. The assertions decide.
-- agent_timeout, limit: it was stopped at `limits.seconds`, or after more calls than `limits.tool_calls`.
-- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed.
+- agent_timeout, limit: it was stopped at `limits.seconds`, or at another limit.
+- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed; of a model
+  agent, a model call.
 - infra_error: a server, a database or the agent's program could not be got ready or broke; says nothing of the agent.
 - harness_error: a fault of ours.
 - cancelled: somebody stopped the run.
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +30,7 @@ from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
+from harness.modelagent import ModelAgent
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new
@@ -110,6 +112,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         verdict=verdict,
         seconds=time.monotonic() - began,
         kind=kind_of(plan.agent),
+        model=plan.agent.model_name if isinstance(plan.agent, ModelAgent) else None,
         folder=str(folder.path.relative_to(plan.run_folder)),
         gaps=gaps,
         kept=str(private) if plan.keep else None,
@@ -141,6 +144,8 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     before: dict[str, Dump] = {}
     try:
         prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp, plan.canaries)
+        if isinstance(plan.agent, ModelAgent):
+            prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
@@ -148,7 +153,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
         try:
-            with fronts(prepared, Streams(folder, private, hiding).errors, plan.cancel) as reachable:
+            with _reachable(plan, prepared, Streams(folder, private, hiding)) as reachable:
                 ending = _run_agent(plan, reachable, context, folder, private, conversation)
         except TrialCancelledError as error:
             ending = Ending("cancelled", str(error))
@@ -166,6 +171,13 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     if prepared is None:
         return Verdict("error", ending.status, ending.reason), (), ()
     return _judge(plan, context, prepared, before, folder, ending)
+
+
+def _reachable(plan: TrialPlan, prepared: Prepared, streams: Streams) -> AbstractContextManager[Prepared]:
+    """The servers with what stands in front of them; several agents start that themselves, each its own."""
+    if isinstance(plan.agent, ModelAgent):
+        return nullcontext(prepared)
+    return fronts(prepared, streams.errors, plan.cancel)
 
 
 def _close(conversation: Conversation) -> SpanFileError | None:
@@ -198,6 +210,13 @@ def _run_agent(
             deadline = Deadline.after(limits.seconds, plan.cancel)
             tap = conversation.file.tap
             return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
+        case ModelAgent() as agent:
+            # Only here are models and architectures needed.
+            from harness.targets.model import Given, run_model  # noqa: PLC0415
+
+            given = Given(plan.scenario.input, tuple(plan.scenario.servers), limits, plan.trial)
+            deadline = Deadline.after(limits.seconds, plan.cancel)
+            return run_model(agent, prepared, given, context, streams, private, conversation, deadline)
         case CommandAgent(command=command) as agent:
             servers = {one.id: Start(one.command, one.environment, one.front) for one in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)

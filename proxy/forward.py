@@ -7,7 +7,7 @@ processes and tunnels.
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from proxy.answering import Outbound
 from proxy.asking import Asked, Asking
@@ -21,6 +21,9 @@ from proxy.relays import Relays
 from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_target
 from proxy.seats import Seats
 from proxy.upstream import Line, Upstream, UpstreamError
+
+if TYPE_CHECKING:
+    from proxy.waiting import Waiting
 
 _OURS = frozenset({b"proxy-authorization", b"proxy-connection", b"proxy-authenticate"})
 """What a client says to us and to nobody behind us."""
@@ -104,6 +107,7 @@ class Watched(NamedTuple):
     relays: Relays
     key: bytes
     edits: bool
+    waiting: "Waiting | None" = None
 
     @property
     def in_force(self) -> bool:
@@ -222,7 +226,7 @@ class Inside:
 
 def _watching(upstream: Upstream, server: Watched) -> HttpProxy:
     asking = Asking(Seats(server.relays.open, server.key), server.policy, server.relays.reload)
-    return HttpProxy(upstream, asking, _AnyDoors(""), edits=server.edits)
+    return HttpProxy(upstream, asking, _AnyDoors(""), edits=server.edits, waiting=server.waiting)
 
 
 async def _refuse(out: Outbound, status: int, why: str) -> None:

@@ -19,12 +19,14 @@ from harness.targets.inprocess import InProcessChannel
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy import __version__
+from proxy.grants import load_grants
 from proxy.ledger import random_hex
 from proxy.policy import load_policy
 from proxy.record import Identity
 from proxy.redact import Redactor
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile, Tap
+from proxy.waiting import Waiting
 
 CLOSING = 10.0
 """Seconds that the servers get to end."""
@@ -96,5 +98,8 @@ def open_upstream(
     file.tap = tap
     relay = Relay(identity, policy, __version__, file, redactor)
     channel = InProcessChannel(upstream.id, server, relay, loop)
+    if policy is not None and policy.holds:
+        grants = None if upstream.grants is None else load_grants(str(upstream.grants))
+        relay.hold_calls(Waiting(grants), channel.deliver)
     channel.start()
     return channel

@@ -17,6 +17,7 @@ from harness.scenario import CommandServer, FixtureServer, Scenario, Server, Url
 from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
+from proxy.grants import load_grants
 from proxy.policy import load_policy
 
 
@@ -28,8 +29,9 @@ class PreparationError(ValueError):
 class Upstream:
     """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
-    `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
-    `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
+    `policy` is the proxy's policy file, None where nothing is enforced, and `grants` its file of approvals made
+    beforehand; `database` is that of a fixture. `command` and `environment` are how an agent starts the proxy; the
+    digests are those that its spans must have (proxy.digests).
     """
 
     id: str
@@ -41,6 +43,7 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
+    grants: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,9 @@ def _upstream(
     if policy_map is not None:
         # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
         policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
+    grants = None
+    if scenario.grants:
+        grants = write_new(folder / f"{server_id}.grants.json", json.dumps(scenario.grants, indent=2))
     environment: Mapping[str, str] = {}
     database = None
     match server:
@@ -132,6 +138,8 @@ def _upstream(
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if grants is not None:
+        options += ["--grants", str(grants)]
     if otlp is not None:
         options += ["--otlp", otlp]
     if isinstance(server, UrlServer):
@@ -139,8 +147,9 @@ def _upstream(
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
-    made_of = command_digest(key, start), policy_digest(key, said)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of)
+    granted = () if grants is None else load_grants(str(grants)).grants
+    made_of = command_digest(key, start), policy_digest(key, said, granted)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

@@ -11,24 +11,31 @@ from harness.agentfile import CommandEntry, StepEntry, StepsEntry
 from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import BUILT
 from harness.intake import Entry
+from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
 Object: TypeAlias = "dict[str, JSON]"
-_AGENT: TypeAdapter[StepsEntry | CommandEntry] = TypeAdapter(StepsEntry | CommandEntry)
+_AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry] = TypeAdapter(
+    StepsEntry | CommandEntry | ModelAgentEntry
+)
 _Glob: TypeAlias = Annotated[str, Field(pattern=r"^mcp/[^/]+/[\s\S]")]
+_Duration: TypeAlias = Annotated[str, Field(pattern=r"^0*[1-9][0-9]{0,8}(ms|s|m|h)$")]
 
 
 class RuleEntry(Entry):
-    """One rule of a policy: exactly one of allow and deny. `arguments` is a JSON Schema of the call's arguments."""
+    """One rule of a policy: one of allow, deny and approve. `arguments` is a JSON Schema of the call's arguments."""
 
     allow: _Glob = ""
     deny: _Glob = ""
+    approve: _Glob = ""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     trust: Annotated[list[Trust], Field(min_length=1)] = Field(default_factory=list)
     reason: str = ""
     form: Form = Field(default="tool_error", alias="as")
+    wait: _Duration = ""
+    grant_lasts: _Duration = ""
 
 
 class PolicyEntry(Entry):
@@ -63,7 +70,7 @@ def scenario_schema() -> Object:
 
 
 def agent_schema() -> Object:
-    """The schema of an agent file: steps, or a program."""
+    """The schema of an agent file: steps, a program, or a model."""
     schema = _AGENT.json_schema()
     schema["$defs"]["CommandEntry"]["anyOf"] = _program()
     return schema
@@ -77,11 +84,19 @@ def policy_schema() -> Object:
 
 
 def _policies(policy: Object, rule: Object) -> None:
-    rule["oneOf"] = [{"required": ["allow"]}, {"required": ["deny"]}]
+    rule["oneOf"] = [{"required": [action]} for action in ("allow", "deny", "approve")]
     no_form: Object = {"if": {"required": ["allow"]}, "then": {"properties": {"as": False}}}
     hidden: Object = {"properties": {"as": {"const": "hidden"}}, "required": ["as"]}
-    no_arguments: Object = {"if": hidden, "then": {"properties": {"arguments": False}}}
+    no_arguments: Object = {"if": hidden, "then": {"properties": {"arguments": False, "approve": False}}}
     rule["allOf"] = [no_form, no_arguments]
+    rule["dependentRequired"] = {"wait": ["approve"], "grant_lasts": ["approve"]}
+    fields = rule["properties"]
+    assert isinstance(fields, dict)
+    for name in ("allow", "deny", "approve", "wait", "grant_lasts"):
+        field = fields[name]
+        assert isinstance(field, dict)
+        # Empty stands for absent in the model alone.
+        field.pop("default")
     properties = policy["properties"]
     assert isinstance(properties, dict)
     requests = properties["client_requests"]

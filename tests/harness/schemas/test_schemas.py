@@ -145,6 +145,8 @@ def test_the_loader_and_the_schema_of_scenarios_agree(change: dict[str, JSON], r
         ({"profile": "nobody"}, False),
         ({"profile": None}, False),
         ({}, False),
+        ({"model": {"provider": "scripted"}, "rounds": 0}, False),
+        ({"model": {"provider": "nobody"}}, False),
     ],
 )
 def test_the_loader_and_the_schema_of_agent_files_agree(data: JSON, right: bool, tmp_path: Path) -> None:
@@ -164,11 +166,15 @@ LABELS: st.SearchStrategy[JSON] = st.one_of(
     VALUES, st.lists(st.sampled_from(["trusted", "internal", "strange"]), max_size=2).map(lambda found: [*found])
 )
 GLOBS: st.SearchStrategy[JSON] = st.sampled_from(["mcp/*/*", "mcp/a/b", "mcp/a", "other", 1])
+DURATIONS: st.SearchStrategy[JSON] = st.sampled_from(["60s", "500ms", "0s", "10", "1h", 5, None])
 RULES = st.fixed_dictionaries(
     {},
     optional={
         "allow": GLOBS,
         "deny": GLOBS,
+        "approve": GLOBS,
+        "wait": DURATIONS,
+        "grant_lasts": DURATIONS,
         "arguments": st.sampled_from([{}, {"type": "object"}, None, "x"]),
         "trust": LABELS,
         "reason": VALUES,

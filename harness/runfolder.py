@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 """The file that says what a run is made of."""
 RESULTS = "results.ndjson"
 """The file that has each result as it came."""
-RESERVED = frozenset({".", "..", MANIFEST, RESULTS, "report.json", "junit.xml"})
+RESERVED = frozenset({".", "..", MANIFEST, RESULTS, "report.json", "report.md", "report.sarif", "junit.xml"})
 """Names in a run folder that are no scenario's."""
 
 
@@ -30,6 +30,11 @@ class RunFolderError(ValueError):
 def new_run_id(now: datetime | None = None) -> str:
     """UTC time and four random hex digits, as `20261130T114352Z-9f3c`."""
     return f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def newest_run_in(folder: Path) -> Path | None:
+    """The newest of the run folders in a folder, for who named that in place of one; None where there is none."""
+    return max((file.parent for file in folder.glob(f"*/{MANIFEST}")), default=None)
 
 
 def make_folder(path: Path) -> Path:

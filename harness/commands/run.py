@@ -15,10 +15,12 @@ import click
 from click.core import ParameterSource
 
 from harness.agentfile import unknown_placeholders
+from harness.checked import CheckError, checked_run
 from harness.commands.gating import gate_options
 from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
+from harness.report.documents import FORMATS, Format, as_document
 from harness.report.table import Style, as_table
 from harness.runfolder import RunFolderError
 from harness.running import Going, ReportError, resume_run, run_selected
@@ -35,6 +37,7 @@ _DEFAULT = ParameterSource.DEFAULT
 
 def _words(program: str | None, profile: ProfileName | None) -> tuple[str, ...] | None:
     """The words of --command, or of the profile's own program."""
+    option = "--command" if program is not None else f"--profile {profile}"
     if program is None and profile is not None:
         program = PROFILES[profile].program
     if program is None:
@@ -46,7 +49,7 @@ def _words(program: str | None, profile: ProfileName | None) -> tuple[str, ...] 
     if not words:
         raise click.UsageError("--command names no program")
     if shutil.which(words[0]) is None:
-        raise click.UsageError(f"--command: the program {words[0]!r} is not found")
+        raise click.UsageError(f"{option}: the program {words[0]!r} is not found")
     for message in unknown_placeholders(words):
         raise click.UsageError(f"--command: {message}")
     return words
@@ -108,6 +111,7 @@ def terminal_style() -> Style:
 @click.option(
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @click.option(
     "--resume",
@@ -127,6 +131,7 @@ def command(
     jobs: int,
     out: Path,
     otlp: str | None,
+    form: Format,
     keep: bool,
     resume: Path | None,
     min_pass_rate: float | None,
@@ -178,9 +183,21 @@ def command(
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
-    table = as_table(run, terminal_style(), last_words(run, folder))
-    click.echo(table, nl=False)
-    click.echo(visible(f"Run folder: {folder}"))
-    if "(seq " in table:
+    try:
+        told = as_document(
+            form,
+            run,
+            lambda: checked_run(run, folder),
+            suite=True,
+            style=terminal_style(),
+            said=last_words(run, folder),
+        )
+    except CheckError as error:
+        click.echo(visible(f"wiretrap: {error}"), err=True)
+        raise SystemExit(run.exit_code or 1) from error
+    click.echo(told, nl=False)
+    # Behind a document nothing may stand.
+    click.echo(visible(f"Run folder: {folder}"), err=form != "text")
+    if form == "text" and "(seq " in told:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     raise SystemExit(run.exit_code)

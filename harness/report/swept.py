@@ -158,7 +158,7 @@ def _plain(table: Table) -> Iterator[str]:
     for row in rows:
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=True)).rstrip()
     if table.note:
-        yield f"  ({table.note})"
+        yield from (f"  {part}" for part in table.note.split("; "))
     yield ""
 
 

@@ -188,20 +188,18 @@ def test_architectures_by_models_say_who_lost_the_fact_and_how(tmp_path: Path) -
     path.write_text(json.dumps({"tasks": tasks, "agents": agents, "models": models}))
     result, folder = run_sweep(load_sweep(path), Going(), out=tmp_path / "runs")
     found = {arm.name: (arm.raw.passed, dict(arm.categories)) for arm in result.arms}
-    unfaithful = {"unsupported_claim / handoff_data_loss": 1}
+    lost = {"coordination_failure / handoff_data_loss": 1}
     assert found == {
         "open-copying": (1, {}),
-        "open-forgetful": (0, unfaithful),
-        "rigid-copying": (0, unfaithful),
-        "rigid-forgetful": (0, unfaithful),
+        "open-forgetful": (0, lost),
+        "rigid-copying": (0, lost),
+        "rigid-forgetful": (0, lost),
         "supervisor-copying": (1, {}),
-        "supervisor-forgetful": (0, {"x": 1}),
+        "supervisor-forgetful": (0, {"coordination_failure / worker_summary_loss": 1}),
     }
     ((had,),) = [tuple(arm.facts.values()) for arm in result.arms if arm.name == "rigid-copying"]
     assert [(one.readers, one.decider, one.decider_knew) for one in had] == [(("crm_peer",), "ticketing_peer", False)]
-    assert sorted(path.name for path in (folder / AGENTS).iterdir()) == [
-        f"{arm.name}.yaml" for arm in sorted(result.arms, key=lambda arm: arm.name)
-    ]
+    assert {path.stem for path in (folder / AGENTS).iterdir()} == found.keys()
 
 
 def test_the_sweep_that_is_shipped_can_be_run_and_names_an_agent_of_each_task_for_every_architecture() -> None:

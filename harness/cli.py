@@ -17,6 +17,8 @@ COMMANDS = {
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
     "trace": "show recorded calls, as a trace or one line a call",
+    "up": "put a proxy in front of several servers at once, from one file",
+    "wrap": "put a proxy before every server in a client's configuration",
     "validate": "check scenarios, policies, agent files and seeds",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""

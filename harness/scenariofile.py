@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, field_validator
 
 from harness.intake import Entry
+from proxy.httpwords import read_origin
 from proxy.problem import describe
 
 Category: TypeAlias = Literal[
@@ -61,6 +62,11 @@ def _begins(*beginnings: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _address(text: str) -> str:
+    read_origin(text)
+    return text
+
+
 class ServerEntry(Entry):
     """One of `servers`: exactly one of fixture, command and url."""
 
@@ -68,7 +74,7 @@ class ServerEntry(Entry):
     seed: Name | None = None
     command: Annotated[list[Word], Field(min_length=1)] | None = None
     env: dict[VariableName, VariableValue] | None = None
-    url: Annotated[str, _begins("http://", "https://")] | None = None
+    url: Annotated[str, AfterValidator(_address)] | None = None
     trust: Trust = "third_party"
 
 

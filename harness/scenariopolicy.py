@@ -22,8 +22,11 @@ def read_policy(
     tools: Tools | None,
     elsewhere: list[Problem],
     find: Callable[[str, FieldPath], Path | None],
+    at: FieldPath = (),
 ) -> tuple[Policy | None, dict[str, JSON] | None]:
     """The policy of a scenario's map, and its own map; None (and the problems noted) where there is none to use.
+
+    `at` leads to that map, from the top of the file.
 
     `tools` are those of the scenario's servers, None where it names none. `find` gives the file that a field names;
     what is wrong in a file is added to `elsewhere`.
@@ -31,10 +34,10 @@ def read_policy(
     if "policy" not in scenario:
         return None, None
     document, problems, data = intake.document, intake.problems, scenario["policy"]
-    prefix: FieldPath = ("policy",)
+    prefix: FieldPath = (*at, "policy")
     if isinstance(data, dict) and "file" in data:
         entry = intake.read(PolicyFileEntry, data, prefix)
-        file = None if entry is None else find(entry.file, ("policy", "file"))
+        file = None if entry is None else find(entry.file, (*prefix, "file"))
         found = None if file is None else open_document(file, elsewhere)
         if found is None:
             return None, None

@@ -106,9 +106,7 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     wrong = []
     for server_id, server in scenario.servers.items():
         match server, agent:
-            case UrlServer(), _:
-                said = "a server with a url cannot be run yet; give it a fixture or a command"
-            case CommandServer(), ScriptedAgent(transport="in_process"):
+            case CommandServer() | UrlServer(), ScriptedAgent(transport="in_process"):
                 said = "only a fixture can be run in_process; the agent file says transport: in_process"
             case FixtureServer(), _:
                 said = _try_seed(server)

@@ -37,9 +37,10 @@ from harness.state import StateError
 from harness.targets.command import hand_over, run_command
 from harness.targets.context import Context
 from harness.targets.conversation import Conversation
-from harness.targets.deadline import Deadline
+from harness.targets.deadline import Deadline, TrialCancelledError
 from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
+from harness.targets.fronts import fronts
 from harness.targets.piped import run_piped
 from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
@@ -142,7 +143,10 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
         try:
-            ending = _run_agent(plan, prepared, context, folder, private, conversation)
+            with fronts(prepared, Streams(folder, private, hiding).errors, plan.cancel) as reachable:
+                ending = _run_agent(plan, reachable, context, folder, private, conversation)
+        except TrialCancelledError as error:
+            ending = Ending("cancelled", str(error))
         finally:
             lost = _close(conversation)
         if lost is not None and _is_damage(plan, lost):

@@ -20,7 +20,7 @@ from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
-from proxy.upstream import Line, Upstream, UpstreamError
+from proxy.upstream import Server, ServerLine, UpstreamError
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _NOT_COPIED = frozenset(
@@ -54,14 +54,14 @@ class Outbound:
 class Answering:
     """Passes answers on from one server."""
 
-    def __init__(self, upstream: Upstream, seats: Seats, *, edits: bool) -> None:
+    def __init__(self, upstream: Server, seats: Seats, *, edits: bool) -> None:
         """`edits`: policy edits answers."""
         self.upstream = upstream
         self.seats = seats
         self.edits = edits
         self._posts: set[asyncio.Task[None]] = set()
 
-    async def pass_on(self, head: Head, asked: Asked, line: Line, answer: h11.Response, out: Outbound) -> None:
+    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: h11.Response, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
         status = answer.status_code
         headers: Headers = list(answer.headers)

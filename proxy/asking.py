@@ -3,6 +3,7 @@
 The body decides, never a header; a header that says something else is a reason to refuse. Refuses to know sockets.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from proxy.answers import unpacked
@@ -85,9 +86,18 @@ def _unreadable(text: bytes) -> str | None:
 class Asking:
     """Reads what clients send to one server."""
 
-    def __init__(self, seats: Seats, policy: Policy | None) -> None:
+    def __init__(self, seats: Seats, policy: Policy | None, read: Callable[[str | None], Policy | None]) -> None:
+        """`read` gives the policy of a file, which connections that are opened later have; it raises PolicyError."""
         self.seats = seats
         self.in_force = policy is not None and policy.in_force
+        self._read = read
+
+    def reload(self, path: str | None) -> Policy | None:
+        """Judge by the policy of this file, None for none, from the next message on. Raises PolicyError."""
+        policy = self._read(path)
+        self.in_force = policy is not None and policy.in_force
+        self.seats.adopt(policy)
+        return policy
 
     def whole(self, headers: Headers, target: bytes, body: bytes) -> Asked:
         """What a request with this body asks; `target` is its path and query."""

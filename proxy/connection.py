@@ -25,6 +25,7 @@ from proxy.judging import (
     Judgement,
     Ruling,
     client_request,
+    denies_requests,
     is_judged,
     judge_method,
     meta_text,
@@ -64,7 +65,6 @@ class Connection:
 
     def __init__(self, recorder: Recorder, policy: Policy | None, start: Stamp) -> None:
         self.recorder = recorder
-        self.policy = policy
         self.start = start
         self.version = ""
         self.failed = False
@@ -74,10 +74,14 @@ class Connection:
         self.rounds = Rounds()
         self.owed: list[Owed] = []
         self.unencoded: list[Exchange] = []
-        enforced = policy is not None and policy.in_force
-        self.hides = policy is not None and policy.hides
-        self.denies_requests = policy is not None and enforced and "deny" in policy.client_requests.values()
         self.server, self.trust = recorder.identity.server_id, recorder.identity.trust
+        self.adopt(policy)
+
+    def adopt(self, policy: Policy | None) -> None:
+        """Judge by this policy from the next line on."""
+        self.policy = policy
+        self.hides = policy is not None and policy.hides
+        self.denies_requests = denies_requests(policy)
 
     @property
     def strict(self) -> bool:
@@ -178,6 +182,8 @@ class Connection:
         truncated: bool = False,
     ) -> str:
         encoded = [_DECISION % ('"decision"', quote(direction)), _PLACE % (seq, now.mono), *ruling.attributes()]
+        if ruling.method == "tools/call":
+            self.recorder.calls += 1
         if odd is not None:
             encoded.append(encode_attribute(v.MALFORMED, odd))
         encoded += payload(v.REQUEST, "request", text, truncated=truncated)

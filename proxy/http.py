@@ -15,8 +15,9 @@ from proxy.asking import Asked, Asking, Refusal
 from proxy.frames import CAP
 from proxy.httprefusals import said
 from proxy.httpwords import Doors, Head, to_upstream, values
+from proxy.judging import edits_answers
 from proxy.refusals import DENIED, SERVER_ENDED
-from proxy.upstream import Line, Upstream, UpstreamError
+from proxy.upstream import Server, ServerLine, UpstreamError
 
 Scope: TypeAlias = "MutableMapping[str, object]"
 Receive: TypeAlias = "Callable[[], Awaitable[MutableMapping[str, object]]]"
@@ -72,7 +73,7 @@ class Inbound:
 class HttpProxy:
     """The application. `stop` ends all that is under way."""
 
-    def __init__(self, upstream: Upstream, asking: Asking, doors: Doors, *, edits: bool) -> None:
+    def __init__(self, upstream: Server, asking: Asking, doors: Doors, *, edits: bool) -> None:
         """`edits`: policy edits answers, so that they are asked for without an encoding."""
         self.upstream = upstream
         self.asking = asking
@@ -108,6 +109,14 @@ class HttpProxy:
         elif isinstance(results[0], Exception):
             raise results[0]
 
+    def reload(self, path: str | None) -> None:
+        """Judge by the policy of this file, None for none, from the next message of every connection on.
+
+        Raises PolicyError, and then the old one stands.
+        """
+        policy = self.asking.reload(path)
+        self.edits = self.answering.edits = edits_answers(policy)
+
     def stop(self) -> None:
         """End all exchanges that are under way: both sides see their connections close."""
         self._stopping = True
@@ -133,7 +142,7 @@ class HttpProxy:
             return
         if asked.seat is not None:
             asked.seat.streams += 1
-        line: Line | None = None
+        line: ServerLine | None = None
         sending: asyncio.Future[None] | None = None
         try:
             if asked.refusal is not None:
@@ -173,7 +182,7 @@ class HttpProxy:
                 self.asking.rest(asked, chunk, ended=inbound.ended.is_set())
         return asked
 
-    async def _send(self, head: Head, asked: Asked, line: Line, body: bytes, inbound: Inbound) -> None:
+    async def _send(self, head: Head, asked: Asked, line: ServerLine, body: bytes, inbound: Inbound) -> None:
         headers = to_upstream(head.headers, self.upstream.origin, plain=self.edits)
         whole = inbound.ended.is_set()
         if values(head.headers, b"transfer-encoding"):

@@ -18,14 +18,16 @@ from time import monotonic
 import uvicorn
 
 from proxy.asking import Asking
+from proxy.control import Governed, inherited, obey
 from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
-from proxy.ledger import random_hex
+from proxy.judging import edits_answers
 from proxy.options import Start
-from proxy.relay import Relay
+from proxy.relays import Relays
 from proxy.saying import say
 from proxy.seats import Seats
-from proxy.spanfile import SpanFile, SpanFileError, make_folder
+from proxy.spanfile import SpanFileError, make_folder
+from proxy.spans import JSON
 from proxy.upstream import HEAD_LIMIT, Upstream
 
 RECORD_FAILED = 74
@@ -71,20 +73,16 @@ def check_folder(folder: str) -> None:
         raise SpanFileError(f"the span folder {folder} cannot be written; name another with --spans")
 
 
+def make_asking(start: Start, version: str) -> Asking:
+    """What reads and records what clients ask; `version` is ours."""
+    relays = Relays(start, version)
+    return Asking(Seats(relays.open, start.key), start.policy, relays.reload)
+
+
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
-    policy = start.policy
-
-    def open_relay() -> Relay:
-        identity = start.identity._replace(connection=random_hex(16))
-        spans = SpanFile.create(start.folder, identity.server_id)
-        if start.exporter is not None:
-            spans.tap = start.exporter.offer
-        return Relay(identity, policy, version, spans, start.redactor, splice=start.splice)
-
-    edits = policy is not None and policy.in_force and (policy.hides or "deny" in policy.client_requests.values())
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), Asking(Seats(open_relay, start.key), policy), doors, edits=edits)
+    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits_answers(start.policy))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -132,7 +130,11 @@ def make_server(proxy: HttpProxy) -> uvicorn.Server:
 
 
 async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], None]) -> str:
-    """Serve until a signal comes; its name. `started` is called as soon as requests are taken."""
+    """Serve until a signal comes; its name. `started` is called as soon as requests are taken.
+
+    A supervisor, if there is one, may ask for more. Raises ControlError.
+    """
+    control = inherited(os.environ)
     server = make_server(proxy)
     reasons: list[str] = []
 
@@ -145,8 +147,20 @@ async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], 
     for number in _SIGNALS:
         loop.add_signal_handler(number, stop, number.name)
     started()
+    obeying = None
+    if control is not None:
+        governed = Governed(proxy.reload, lambda: health_of(proxy.asking.seats), stop)
+        obeying = asyncio.create_task(obey(control, governed))
     await server.serve(sockets=[listening])
+    if obeying is not None:
+        obeying.cancel()
+        await asyncio.gather(obeying, return_exceptions=True)
     return reasons[0] if reasons else "client_ended"
+
+
+def health_of(seats: Seats) -> dict[str, JSON]:
+    """How a proxy is: connections of the record that are open, calls of tools so far, and what went wrong with it."""
+    return {"connections": len(seats), "calls": seats.calls, "record_failure": seats.failure}
 
 
 def raise_limit() -> None:
@@ -155,6 +169,12 @@ def raise_limit() -> None:
     if soft != hard:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def announce(url: str, listening: socket.socket, server: str) -> None:
+    """Say on stdout, as JSON, that requests are taken, and where."""
+    sys.stdout.write(json.dumps({"url": url, "port": listening.getsockname()[1], "server": server}) + "\n")
+    sys.stdout.flush()
 
 
 def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
@@ -173,14 +193,18 @@ def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
         if not quiet:
             say(f"server {server}, {url} to {front.upstream}{front.path}, {start.said}", start.redactor)
         say(start.warning, start.redactor)
-        sys.stdout.write(json.dumps({"url": url, "port": listening.getsockname()[1], "server": server}) + "\n")
-        sys.stdout.flush()
+        announce(url, listening, server)
 
-    exporter = start.exporter
-    if exporter is not None:
-        exporter.start()
+    if start.exporter is not None:
+        start.exporter.start()
     reason = asyncio.run(run(proxy, listening, started))
+    return close(proxy, start, reason)
+
+
+def close(proxy: HttpProxy, start: Start, reason: str) -> int:
+    """Close the record and what sends it on; the exit code."""
     seats = proxy.asking.seats
+    exporter = start.exporter
     seats.close_all(reason, None if exporter is None else exporter.tally.dropped)
     if exporter is not None:
         ended = monotonic()

@@ -212,7 +212,7 @@ def at_proxy(url: str, upstream: Origin, host: str) -> str:
     return f"http:{slashes}{host}{rest[len(parts.netloc) :]}"
 
 
-def _header_text(raw: bytes) -> str | None:
+def header_text(raw: bytes) -> str | None:
     """A header's value, decoded (MCP 2026-07-28, basic/transports); None where it is broken."""
     try:
         text = raw.decode("utf-8")
@@ -248,7 +248,7 @@ def disagreement(headers: Headers, message: Message | None) -> str | None:
         shown = name.decode().title()
         if len(there) > 1:
             return f"the header {shown} stands {len(there)} times"
-        text = _header_text(there[0])
+        text = header_text(there[0])
         if text is None or text != said:
             return f"the header {shown} says {(text or 'what cannot be read')[:80]!r}, and the body {_shown(said)}"
     return None

@@ -46,6 +46,16 @@ class Judgement(NamedTuple):
         return self.decision is not None and self.decision.verdict == "deny" and self.decision.enforced
 
 
+def denies_requests(policy: Policy | None) -> bool:
+    """Whether anything that a server asks of the client is refused."""
+    return policy is not None and policy.in_force and "deny" in policy.client_requests.values()
+
+
+def edits_answers(policy: Policy | None) -> bool:
+    """Whether what a server sends may have to be edited or replaced."""
+    return denies_requests(policy) or (policy is not None and policy.hides)
+
+
 def judge_request(message: Message, policy: Policy | None, server: str, trust: str) -> Judgement:
     """Judge a message from the client. Never raises: an error in policy is a refusal (wire rule 9)."""
     method = message.method

@@ -94,6 +94,17 @@ class Start(NamedTuple):
     splice: bool
     said: str
     warning: str = ""
+    deny: tuple[str, ...] = ()
+
+    def with_policy(self, path: str | None) -> "Start":
+        """The same with the policy that stands in a file, None for none, behind `--deny`. Raises PolicyError."""
+        policy = _policy(path, self.deny, self.identity.server_id)
+        digest = ""
+        if self.identity.command_sha256:
+            from proxy.digests import policy_digest  # noqa: PLC0415  (as in `_digests`)
+
+            digest = policy_digest(self.key, policy)
+        return self._replace(policy=policy, identity=self.identity._replace(policy_sha256=digest))
 
 
 def shared(command: _F) -> _F:
@@ -165,7 +176,8 @@ def start(
     warning = ""
     if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
         warning = f"no rule of the policy speaks of the server {server}"
-    return Start(identity, policy, folder, key, redactor, exporter, splice, f"spans {folder}, {said}{sent}", warning)
+    told = f"spans {folder}, {said}{sent}"
+    return Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny)
 
 
 def _digests(context: Context, key: bytes, command: tuple[str, ...], policy: Policy | None) -> tuple[str, str]:

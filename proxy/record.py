@@ -88,6 +88,8 @@ class Recorder:
         self.trace_id = identity.trace_id or new_id(32)
         self.connection_span = new_id(16)
         self.seq = 0
+        self.calls = 0
+        """Decisions on calls of tools so far."""
         common: dict[str, Attribute] = {
             v.CONNECTION: identity.connection,
             v.SERVER_ID: identity.server_id,

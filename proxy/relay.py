@@ -96,6 +96,13 @@ class Relay:
         """One whole line from the server."""
         return self.from_server(line)
 
+    def adopt(self, policy: Policy | None) -> None:
+        """Judge by this policy from the next line of either side on."""
+        with self._lock:
+            self.session.adopt(policy)
+            if self.session.edits:
+                self._lines["server"].limit = CAP
+
     def close(self, reason: str, not_exported: int | None = None) -> None:
         """Record how the connection ended, and close the span file; `not_exported` counts what a live export lost."""
         with self._lock:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from proxy import vocabulary as v
 from proxy.httpwords import SESSION, Headers, values
+from proxy.policy import Policy
 from proxy.relay import Relay
 from proxy.session import Session
 
@@ -72,6 +73,20 @@ class Seats:
         self._by_session: dict[str, Seat] = {}
         self._by_endpoint: dict[bytes, Seat] = {}
         self._failure = ""
+        self._calls = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def calls(self) -> int:
+        """Calls of tools that were decided on, on connections that are closed too."""
+        return self._calls + sum(seat.relay.session.recorder.calls for seat in self._all.values())
+
+    def adopt(self, policy: Policy | None) -> None:
+        """Have every open connection judged by this policy from its next message on."""
+        for seat in self._all.values():
+            seat.relay.adopt(policy)
 
     @property
     def failure(self) -> str:
@@ -134,7 +149,8 @@ class Seats:
         """End a connection."""
         self._by_session.pop(seat.session_id, None)
         self._by_endpoint.pop(seat.endpoint, None)
-        self._all.pop(id(seat), None)
+        if self._all.pop(id(seat), None) is not None:
+            self._calls += seat.relay.session.recorder.calls
         if self._shared is seat:
             self._shared = None
         seat.close(reason, not_exported)

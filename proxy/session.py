@@ -7,6 +7,7 @@ before it sends anything of the same step (wire rule 8), and says `unrecorded` w
 from collections.abc import Callable
 from copy import copy
 from typing import Literal
+from weakref import WeakSet
 
 from proxy import vocabulary as v
 from proxy.connection import Connection, Step
@@ -27,9 +28,11 @@ class Session:
     ) -> None:
         """`version` is ours, for the spans' scope; `new_id` gives as many random hex digits as it is asked for."""
         self.recorder = Recorder(identity, version, new_id)
+        self._parts: WeakSet[Connection] = WeakSet()
         self._take(Connection(self.recorder, policy, start))
 
     def _take(self, connection: Connection) -> None:
+        self._parts.add(connection)
         self.connection = connection
         self.client = ClientSide(connection)
         self.server = ServerSide(connection)
@@ -47,6 +50,11 @@ class Session:
         other.connection.failed = mine.failed
         other.connection.splice = mine.splice
         return other
+
+    def adopt(self, policy: Policy | None) -> None:
+        """Judge by this policy from the next line on, also in the parts beside."""
+        for part in list(self._parts):
+            part.adopt(policy)
 
     @property
     def edits(self) -> bool:

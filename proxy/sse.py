@@ -56,6 +56,8 @@ class EventReader:
         """Bytes of the stream that were read."""
         self.line_start = 0
         """Where the line that is being read begins."""
+        self.retry: int | None = None
+        """Milliseconds that the stream wants waited for before it is taken up again."""
         self._line = bytearray()
         self._in_data = False
         self._skip_feed = False
@@ -159,6 +161,8 @@ class EventReader:
                 self._name = text
             case b"id":
                 self._id = text
+            case b"retry" if text.isdecimal() and len(text) < 10:
+                self.retry = int(text)
         self.quiet = False
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterable
 from contextlib import suppress
 from time import monotonic
+from typing import Protocol
 
 import h11
 
@@ -23,6 +24,44 @@ KEPT = 3.0
 
 class UpstreamError(ValueError):
     """The server could not be reached, or what it sent is no HTTP; the message says which."""
+
+
+class ServerLine(Protocol):
+    """One exchange with a server, as an edge over HTTP has it. Each of these but `abort` may raise UpstreamError."""
+
+    async def ask(self, head: h11.Request, body: "bytes | AsyncIterable[bytes]") -> None:
+        """Send a request whole."""
+        ...
+
+    async def head(self) -> h11.Response:
+        """The head of the answer."""
+        ...
+
+    async def body(self) -> tuple[bytes, bool]:
+        """The next bytes of its body, and whether it ends with them."""
+        ...
+
+    def abort(self) -> None:
+        """Give it up."""
+        ...
+
+
+class Server(Protocol):
+    """A server at one origin, as an edge over HTTP has it."""
+
+    origin: Origin
+
+    async def line(self) -> ServerLine:
+        """A place for one exchange. Raises UpstreamError."""
+        ...
+
+    def give_back(self, line: ServerLine) -> None:
+        """An exchange is over, or given up."""
+        ...
+
+    def close(self) -> None:
+        """The edge stops."""
+        ...
 
 
 class Line:
@@ -145,10 +184,10 @@ class Upstream:
             raise UpstreamError(f"the server at {origin} cannot be reached: {error}") from None
         return Line(reader, writer)
 
-    def give_back(self, line: Line) -> None:
+    def give_back(self, line: ServerLine) -> None:
         """Keep a connection for the next request, where it can be; else close it."""
         with suppress(h11.LocalProtocolError):
-            if line.reusable():
+            if isinstance(line, Line) and line.reusable():
                 line.idle_since = monotonic()
                 self._idle.append(line)
                 while self._idle and monotonic() - self._idle[0].idle_since >= KEPT:

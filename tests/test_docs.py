@@ -48,14 +48,22 @@ from harness.scenariofile import (
 )
 from harness.seedfile import read_seed
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
+from harness.up.upfile import UpEntry, UpServerEntry, load_up_file
 from harness.verdict import FailureCategory, Finding, Mode, Rests, Result, Status, Verdict
 from proxy import cli as proxy_cli
 from proxy import refusals, vocabulary
+from proxy.bridge import NO_SESSION
+from proxy.bridgeline import FIRST, QUIET, UNREAD
+from proxy.bridgesession import WAITING
+from proxy.connect import ORDER
+from proxy.connectserve import RECORD_FAILED as CONNECT_RECORD_FAILED
 from proxy.context import Context
 from proxy.endpoint import PATH
 from proxy.frames import CAP
 from proxy.httpserve import RECORD_FAILED as HTTP_RECORD_FAILED
+from proxy.mcpheaders import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, UNPARSED
 from proxy.mending import LIMIT
+from proxy.nursery import GRACE, STOP_GRACE
 from proxy.otlp import BATCH_SPANS, FLUSH, LINGER, QUEUE_BYTES, QUEUE_SPANS
 from proxy.policy import CLIENT_REQUESTS, TRUST_LABELS, PolicyError, load_policy, parse_policy
 from proxy.problem import Problem
@@ -144,7 +152,7 @@ KNOWN: dict[str, list[tuple[str, ...]]] = {
     "json": [(), ("mcpServers",)],
     "python": [()],
     "text": [(), ("span",)],
-    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("part",), ("broken",), ()],
+    "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("up",), ("part",), ("broken",), ()],
 }
 
 
@@ -170,6 +178,8 @@ def test_an_example_in_yaml_is_read_by_the_real_loader(block: Block, tmp_path: P
             problems: list[Problem] = []
             read_seed(file, problems)
             assert problems == []
+        case "up":
+            load_up_file(file, {"TICKETS_TOKEN": "token"})
         case "part":
             load_document(block.text, str(block))
         case word:
@@ -324,7 +334,7 @@ def command_of(name: str) -> click.Command:
     return found
 
 
-ALL_COMMANDS = ("proxy stdio", "proxy http", *cli.COMMANDS)
+ALL_COMMANDS = ("proxy stdio", "proxy http", "proxy bridge", "proxy connect", *cli.COMMANDS)
 
 
 def test_every_command_has_a_section() -> None:
@@ -354,6 +364,8 @@ def test_every_field_of_a_context_file_is_named() -> None:
     [
         ("proxy stdio", {"2", str(RECORD_FAILED), "126", "127"}),
         ("proxy http", {"0", "2", str(HTTP_RECORD_FAILED)}),
+        ("proxy bridge", {"0", "2", str(HTTP_RECORD_FAILED), "126", "127"}),
+        ("proxy connect", {"0", "2", str(CONNECT_RECORD_FAILED)}),
         ("run", {"0", "1", "2", "3", "130"}),
         ("check", {"0", "1", "2", "3"}),
         ("compare", {"0", "1", "2", "3"}),
@@ -362,6 +374,8 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
         ("validate", {"0", "2"}),
+        ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
+        ("wrap", {"0", "1", "2"}),
     ],
 )
 def test_every_exit_code_is_named(name: str, codes: set[str]) -> None:
@@ -413,6 +427,10 @@ def test_every_field_of_a_scenario_is_in_its_table_and_no_other() -> None:
     assert set(told["Limits"]) == fields(LimitsEntry)
     assert set(told["Expected"]) == fields(ExpectedEntry)
     assert set(told["Facts"]) == fields(FactEntry)
+
+
+def test_every_field_of_a_file_of_wiretrap_up_is_in_a_table_and_no_other() -> None:
+    assert set(first_cells(section("up.md", "The file"))) == fields(UpEntry) | fields(UpServerEntry)
 
 
 @pytest.mark.parametrize(
@@ -543,6 +561,21 @@ def test_every_limit_and_every_time_on_the_wire_is_named() -> None:
     http = TEXTS["http.md"]
     for words in (f"{CAP // 2**20} MiB", f"{IDLE / 60:g} minutes", f"At most {MOST} connections"):
         assert words in http
+
+
+def test_every_limit_and_code_of_a_bridge_is_named() -> None:
+    told = section("bridge.md", "HTTP in front of a server over stdio")
+    for words in (f"After {FIRST:g} s", f"after {QUIET:g} s", f"up to {WAITING} messages", f"after {GRACE:g} s each"):
+        assert words in told
+    for words in (
+        f"SIGKILL {STOP_GRACE:g} s later",
+        f"{UNREAD // 2**20} MiB unread",
+        f"longer than {CAP // 2**20} MiB",
+    ):
+        assert words in told
+    for code in (HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, UNPARSED, NO_SESSION):
+        assert re.search(rf"\| [^|]*{code}\b[^|]* \|", told)
+    assert f"{ORDER:g} s to be accepted" in section("bridge.md", "Stdio in front of a server over HTTP")
 
 
 def test_every_limit_of_an_export_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Runs a scripted agent over stdio: a real proxy process, with a real server behind it, for each server.
+"""Runs a scripted agent through a real proxy process for each server: over stdio, or over HTTP where it listens.
 
 Refuses to know what the steps are.
 """
@@ -13,6 +13,7 @@ from harness.targets.client import Client, ClientError
 from harness.targets.conversation import Conversation
 from harness.targets.deadline import Deadline, TimeUpError
 from harness.targets.ending import Ending
+from harness.targets.overhttp import HttpChannel
 from harness.targets.proxied import Prepared
 from harness.targets.scripted import follow
 from harness.targets.streams import Streams
@@ -34,11 +35,14 @@ def run_piped(
 ) -> Ending:
     """Run the agent; every process that was started has ended when this returns."""
     spare = descendants(os.getpid())
-    channels: dict[str, ChildChannel] = {}
+    channels: dict[str, ChildChannel | HttpChannel] = {}
     ending = Ending("harness_error", "the steps could not be followed")
     try:
         # All start before the first is spoken to: they import at the same time.
         for upstream in prepared.upstreams:
+            if upstream.front:
+                channels[upstream.id] = HttpChannel(upstream.id, upstream.front, deadline)
+                continue
             environment = {**os.environ, **upstream.environment}
             channels[upstream.id] = start_child(upstream.id, upstream.command, environment, streams.errors, deadline)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
@@ -50,12 +54,13 @@ def run_piped(
         _close(list(channels.values()), CLOSING if ending.status in PATIENT_WITH else HASTE)
         end_descendants(os.getpid(), spare=spare)
         for channel in channels.values():
-            channel.process.wait()
+            if isinstance(channel, ChildChannel):
+                channel.process.wait()
         streams.publish()
     return ending
 
 
-def _close(channels: list[ChildChannel], seconds: float) -> None:
+def _close(channels: list[ChildChannel | HttpChannel], seconds: float) -> None:
     closing = Deadline.after(seconds)
     # One after the other, so that the record of the same steps has the same order each time.
     for channel in channels:

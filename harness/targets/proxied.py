@@ -27,7 +27,7 @@ class PreparationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One server with our proxy in front of it.
+    """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
     `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
     `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
@@ -41,9 +41,12 @@ class Upstream:
     environment: Mapping[str, str]
     command_sha256: str
     policy_sha256: str
+    front: str = ""
 
     def as_config(self) -> dict[str, JSON]:
         """The entry under `mcpServers`."""
+        if self.front:
+            return {"type": "http", "url": self.front}
         return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
 
 
@@ -111,13 +114,16 @@ def _upstream(
             if shutil.which(start[0], path=environment.get("PATH")) is None:
                 raise PreparationError(f"server {server_id}: the command {start[0]!r} is not found")
         case UrlServer():
-            raise PreparationError(f"server {server_id}: a server with a url cannot be run yet")
+            start = (server.url,)
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
     if otlp is not None:
         options += ["--otlp", otlp]
-    command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
+    if isinstance(server, UrlServer):
+        command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", "0")
+    else:
+        command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
     made_of = command_digest(key, start), policy_digest(key, said)
     return Upstream(server_id, server, policy, database, command, environment, *made_of)

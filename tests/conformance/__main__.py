@@ -1,4 +1,4 @@
-"""`make conformance`: the official suite against a server, and against the same server behind `wiretrap proxy http`.
+"""`make conformance`: the official suite against a server, and against the same server behind the proxies.
 
 Exit code 1 where a scenario differs, or nothing was compared. `--write FILE` writes the table into a page.
 """
@@ -14,11 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 
-from tests.conformance import suite
+from tests.conformance import bridges, suite
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("WIRETRAP_SHARED", ROOT.parent / "shared"))
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+BRIDGES, END_OF_BRIDGES = "<!-- results of bridges -->", "<!-- end of results of bridges -->"
 
 
 def free_port() -> int:
@@ -45,8 +46,8 @@ def listening(command: list[str], port: int) -> Iterator[None]:
             process.terminate()
 
 
-def rows(fixture: Path, folder: Path) -> tuple[list[str], bool]:
-    """The table's rows, and whether the proxy changed nothing."""
+def rows(fixture: Path, folder: Path) -> tuple[list[str], bool, dict[str, suite.Checks]]:
+    """The table's rows, whether the proxy changed nothing, and what the server's own checks said."""
     server, front = free_port(), free_port()
     direct, proxied = f"http://127.0.0.1:{server}/mcp", f"http://127.0.0.1:{front}/mcp"
     wiretrap = str(Path(sys.executable).with_name("wiretrap"))
@@ -54,10 +55,12 @@ def rows(fixture: Path, folder: Path) -> tuple[list[str], bool]:
     proxy += ["--spans", str(folder / "spans")]
     found: list[str] = []
     same = True
+    direct_checks: dict[str, suite.Checks] = {}
     with listening([sys.executable, "-P", str(fixture), "http", str(server)], server), listening(proxy, front):
         for revision in suite.REVISIONS:
             first = suite.run(direct, revision, folder / f"direct-{revision}")
             second = suite.run(proxied, revision, folder / f"proxied-{revision}")
+            direct_checks[revision] = first
             different = suite.differences(first, second)
             same = same and not different and len(first) > 0
             passed = [sum(n for checks in run.values() for (_, s), n in checks.items() if s == "SUCCESS")
@@ -67,7 +70,7 @@ def rows(fixture: Path, folder: Path) -> tuple[list[str], bool]:
             found.append(f"| server, {revision} | {cells[0]} | {cells[1]} | {len(different)} of {len(first)} |")
             for one in different:
                 sys.stderr.write(f"{one.scenario}: direct {dict(one.first)}, proxied {dict(one.second)}\n")
-    return found, same
+    return found, same, direct_checks
 
 
 def main(arguments: list[str]) -> int:
@@ -85,15 +88,23 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"conformance: the suite cannot be had: {error}\n")
         return 1
     with TemporaryDirectory() as folder:
-        found, same = rows(fixture, Path(folder))
+        found, same, direct = rows(fixture, Path(folder))
+        bridged, good = bridges.rows(fixture, Path(folder), direct, listening, free_port)
     head = ["| role, revision | direct: checks passed in scenarios | through `proxy http` | scenarios that differ |"]
     table = "\n".join([*head, "|---|---|---|---|", *found])
-    sys.stdout.write(table + "\n")
+    of_bridges = "\n".join([bridges.HEAD, "|---|---|---|---|---|", *bridged])
+    sys.stdout.write(f"{table}\n\n{of_bridges}\n")
     if arguments[:1] == ["--write"]:
         page = Path(arguments[1])
-        before, _, rest = page.read_text().partition(BEGIN)
-        page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
-    return 0 if same else 1
+        write(page, BEGIN, table, END)
+        write(page, BRIDGES, of_bridges, END_OF_BRIDGES)
+    return 0 if same and good else 1
+
+
+def write(page: Path, begin: str, table: str, end: str) -> None:
+    """Put a table between two marks of a page."""
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text(f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}")
 
 
 if __name__ == "__main__":

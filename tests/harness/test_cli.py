@@ -37,7 +37,7 @@ def test_no_command_and_an_unknown_one_exit_2(
 def test_a_command_that_is_still_to_come_is_said_to_be_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in (["approve"], ["proxy", "forward"], ["proxy", "bridge", "x"]):
+    for words in (["approve"], ["proxy", "forward"], ["proxy", "forward", "x"]):
         assert told(words, monkeypatch) == 2
         assert f"`wiretrap {' '.join(words[:2])}` is not built yet" in capsys.readouterr().err
     assert told(["proxy", "nonsense"], monkeypatch) == 2

@@ -279,7 +279,7 @@ def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(tmp_path: Path, arg
 @pytest.mark.parametrize(
     ("servers", "said"),
     [
-        ({"echo": {"url": "https://example.org/mcp"}}, "servers.echo"),
+        ({"echo": {"url": "https://example.org/mcp"}}, "only a fixture can be run in_process"),
         ({"echo": {"fixture": "nonesuch"}}, "nonesuch"),
         ({"echo": SERVER}, "in_process"),
         ({"ticketing": {"fixture": "ticketing", "seed": "wrong.yaml"}}, "no_such_table"),

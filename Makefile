@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types unit peers bench soak isolation fuzz format clean
+.PHONY: setup demo test test-clients lint types unit peers bench soak isolation fuzz format clean
 
 setup: .venv/.ready
 
@@ -29,6 +29,11 @@ unit: setup
 # Other people's servers, clients and proxies, for tests/test_peers.py and `make bench`; kept until their pins change.
 peers: setup
 	@$(BIN)/python -m tests.peers
+
+# Real clients and coding agents through the proxy, the agents against a stand-in for their models; fetches about 1 GB once.
+test-clients: setup
+	@$(BIN)/python -m tests.peers clients || true
+	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/clients
 
 # Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too.
 bench: setup

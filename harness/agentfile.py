@@ -1,4 +1,4 @@
-"""Agent files: the steps of a scripted agent, or the command of a real one.
+"""Agent files: the steps of a scripted agent, or the command or profile of a real one.
 
 Refuses to know how either is run, and which scenario it is for.
 """
@@ -16,6 +16,7 @@ from harness.lookalike import looks_like
 from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
 from harness.scenariofile import without_nul
+from harness.targets.profiles.known import PROFILES, ProfileName
 from proxy.glob import decode_tool_name, encode_tool_name
 from proxy.policy import check_server_id
 from proxy.problem import Path as FieldPath
@@ -76,11 +77,13 @@ class ScriptedAgent:
 class CommandAgent:
     """An agent that is a program. `command` may hold {prompt}, {prompt_file} and {mcp_config}.
 
-    `path` is its file, None where it stands in the scenario or on the command line.
+    `path` is its file, None where it stands in the scenario or on the command line. With a `profile`, the command is
+    the program and what a person adds, and the profile knows the rest.
     """
 
     command: tuple[str, ...]
     path: Path | None = None
+    profile: ProfileName | None = None
 
 
 Agent: TypeAlias = ScriptedAgent | CommandAgent
@@ -108,9 +111,19 @@ class _ScriptedEntry(Entry):
 
 
 class CommandEntry(Entry):
-    """`{command: [PROGRAM, ARG…]}`."""
+    """`{command: [PROGRAM, ARG…]}`, `{profile: NAME}`, or both."""
 
-    command: list[Annotated[str, AfterValidator(without_nul)]] = Field(min_length=1)
+    command: list[Annotated[str, AfterValidator(without_nul)]] | None = Field(default=None, min_length=1)
+    profile: ProfileName | None = None
+
+
+def command_agent(
+    command: Iterable[str] | None, profile: ProfileName | None, path: Path | None = None
+) -> CommandAgent | None:
+    """The agent of a command and a profile, whose own program it is where there is no command; None without both."""
+    if command is not None:
+        return CommandAgent(tuple(command), path, profile)
+    return None if profile is None else CommandAgent((PROFILES[profile].program,), path, profile)
 
 
 def unknown_placeholders(command: Iterable[str]) -> list[str]:
@@ -201,11 +214,13 @@ def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Ag
     agent: Agent | None = None
     if (other := looks_like(data, "agent")) is not None:
         intake.wrong((), other)
-    elif isinstance(data, dict) and "command" in data and "steps" not in data:
-        command = intake.read(CommandEntry, data, ())
-        for message in [] if command is None else unknown_placeholders(command.command):
+    elif isinstance(data, dict) and ("command" in data or "profile" in data) and "steps" not in data:
+        entry = intake.read(CommandEntry, data, ())
+        agent = None if entry is None else command_agent(entry.command, entry.profile, path)
+        if entry is not None and agent is None:
+            intake.wrong((), "an agent has a command, a profile or steps")
+        for message in unknown_placeholders(agent.command) if agent is not None else []:
             intake.wrong(("command",), message)
-        agent = None if command is None else CommandAgent(tuple(command.command), path)
     else:
         scripted = intake.read(_ScriptedEntry, data, ())
         if scripted is not None:

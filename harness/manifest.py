@@ -117,8 +117,8 @@ def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
 
 def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
     match agent:
-        case CommandAgent(command=command, path=None):
-            return _digest(list(command), facts.hiding)
+        case CommandAgent(command=command, path=None, profile=profile):
+            return _digest([*command] if profile is None else [profile, *command], facts.hiding)
         case ScriptedAgent(path=path) | CommandAgent(path=path):
             return facts.digests.get(str(path))
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, Step, read_agent, read_steps, unknown_placeholders
+from harness.agentfile import Agent, Step, read_steps
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
 from harness.lookalike import looks_like
 from harness.offer import Offers, Tools
 from harness.offerchecks import check_state, check_tools
+from harness.scenarioagent import read_scenario_agent
 from harness.scenariochecks import check_fields, check_ids, check_servers, note_slips
 from harness.scenariofile import (
-    AgentEntry,
     Category,
     FactEntry,
     ScenarioEntry,
@@ -161,7 +161,9 @@ class _Reading:
         servers = self.servers(data["servers"]) if "servers" in data else {}
         tools = self.tools if self.known else None
         policy, policy_map = read_policy(self.intake, data, tools, self.elsewhere, self.file)
-        agent = self.agent(data["agent"]) if "agent" in data else None
+        agent = None
+        if "agent" in data:
+            agent = read_scenario_agent(self.intake, data["agent"], self.tools, self.elsewhere, self.file)
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
         reference = read_steps(self.intake, steps, ("reference",), self.tools) if isinstance(steps, list) else ()
@@ -255,23 +257,6 @@ class _Reading:
         seed = self.file(entry.seed, (*path, "seed"))
         rows = None if seed is None else read_seed(seed, self.elsewhere)
         return FixtureServer(fixture, seed, rows, entry.trust)
-
-    def agent(self, data: JSON) -> Agent | None:
-        entry = self.intake.read(AgentEntry, data, ("agent",))
-        if entry is None:
-            return None
-        if (entry.scripted is None) == (entry.command is None):
-            self.intake.wrong(("agent",), "an agent has exactly one of scripted and command")
-            return None
-        if entry.command is not None:
-            for message in unknown_placeholders(entry.command):
-                self.intake.wrong(("agent", "command"), message)
-            return CommandAgent(tuple(entry.command))
-        file = self.file(entry.scripted or "", ("agent", "scripted"))
-        agent = None if file is None else read_agent(file, self.tools, self.elsewhere)
-        if isinstance(agent, CommandAgent):
-            self.intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
-        return agent if isinstance(agent, ScriptedAgent) else None
 
     def assertions(self, data: JSON) -> dict[int, Assertion]:
         assertions: dict[int, Assertion] = {}

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, field_validator
 
 from harness.intake import Entry
+from harness.targets.profiles.known import ProfileName
 from proxy.httpwords import read_origin
 from proxy.problem import describe
 
@@ -88,10 +89,11 @@ class LimitsEntry(Entry):
 
 
 class AgentEntry(Entry):
-    """`agent`: exactly one of scripted and command."""
+    """`agent`: scripted, or command, profile or both."""
 
     scripted: Name | None = None
     command: Annotated[list[Word], Field(min_length=1)] | None = None
+    profile: ProfileName | None = None
 
 
 class PolicyFileEntry(Entry):

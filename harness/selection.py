@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, load_agent
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent
 from harness.discovery import load_scenarios
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
 from harness.targets.fixtures import FixtureError, fixture_offers, init_fixture
+from harness.targets.profiles.known import ProfileName
 from proxy.problem import Problem, ProblemError
 
 
@@ -28,11 +29,12 @@ def _sha256(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person asked for: files and folders, and at most one of an agent file and a command."""
+    """What a person asked for: files and folders, and an agent file, or a command, a profile or both of these."""
 
     paths: tuple[str, ...]
     agent_file: str | None = None
     command: tuple[str, ...] | None = None
+    profile: ProfileName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,8 @@ def load_selection(selection: Selection) -> Selected:
 
 
 def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) -> Agent | None:
-    if selection.command is not None:
-        return CommandAgent(selection.command)
+    if (program := command_agent(selection.command, selection.profile)) is not None:
+        return program
     if selection.agent_file is not None:
         try:
             return load_agent(Path(selection.agent_file), scenario.tools)

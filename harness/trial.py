@@ -42,6 +42,8 @@ from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
 from harness.targets.fronts import fronts
 from harness.targets.piped import run_piped
+from harness.targets.profiles.known import PROFILES
+from harness.targets.profiles.launch import Start
 from harness.targets.proxied import PreparationError, Prepared, prepare
 from harness.targets.streams import Streams
 from harness.uncollected import uncollected
@@ -194,11 +196,12 @@ def _run_agent(
             tap = conversation.file.tap
             return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
         case CommandAgent(command=command) as agent:
-            servers = {upstream.id: upstream.as_config() for upstream in prepared.upstreams}
+            servers = {one.id: Start(one.command, one.environment) for one in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)
             deadline = Deadline.after(limits.seconds, plan.cancel)
             cwd = _folder_of(agent, plan.scenario)
-            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls)
+            profile = None if agent.profile is None else PROFILES[agent.profile]
+            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls, profile)
 
 
 def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -47,6 +48,8 @@ from harness.scenariofile import (
     Severity,
 )
 from harness.seedfile import read_seed
+from harness.targets.profiles.known import PROFILES
+from harness.targets.profiles.launch import Given, Start
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
 from harness.up.upfile import UpEntry, UpServerEntry, load_up_file
 from harness.verdict import FailureCategory, Finding, Mode, Rests, Result, Status, Verdict
@@ -151,6 +154,7 @@ KNOWN: dict[str, list[tuple[str, ...]]] = {
     "console": [()],
     "json": [(), ("mcpServers",)],
     "python": [()],
+    "toml": [("mcp_servers",)],
     "text": [(), ("span",)],
     "yaml": [("scenario",), ("agent",), ("policy",), ("seed",), ("up",), ("part",), ("broken",), ()],
 }
@@ -192,9 +196,53 @@ def test_an_example_in_json_is_json_and_its_servers_start_with_a_command_line_of
     servers = data.get("mcpServers", {}) if isinstance(data, dict) else {}
     assert bool(servers) == ("mcpServers" in block.words)
     for entry in servers.values():
-        assert entry["command"] == "wiretrap"
-        assert entry["args"][:2] == ["proxy", "stdio"]
-        proxy_cli.stdio.make_context("wiretrap proxy stdio", list(entry["args"][2:]))
+        assert_ours(entry)
+
+
+def assert_ours(entry: dict[str, JSON]) -> None:
+    """An entry of a client's configuration starts the proxy over stdio, or names one of the page over HTTP."""
+    if "command" not in entry:
+        (url,) = (value for key, value in entry.items() if key in ("url", "httpUrl"))
+        assert url == "http://127.0.0.1:8080/mcp"
+        return
+    arguments = entry["args"]
+    assert entry["command"] == "wiretrap"
+    assert isinstance(arguments, list)
+    assert arguments[:2] == ["proxy", "stdio"]
+    proxy_cli.stdio.make_context("wiretrap proxy stdio", [str(word) for word in arguments[2:]])
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=str)
+def test_an_example_in_toml_is_toml_and_its_servers_start_with_a_command_line_of_ours(block: Block) -> None:
+    servers = tomllib.loads(block.text)["mcp_servers"]
+    assert servers
+    for entry in servers.values():
+        assert_ours(entry)
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "python"], ids=str)
+def test_an_example_in_python_compiles_and_its_command_line_is_one_of_ours(block: Block) -> None:
+    tree = ast.parse(block.text)
+    compile(tree, str(block), "exec")
+    lines = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PROXY"]
+    for line in lines:
+        assert isinstance(line.value, ast.List)
+        *words, command = line.value.elts
+        assert isinstance(command, ast.Starred)
+        said: list[JSON] = [ast.literal_eval(word) for word in words]
+        assert_ours({"command": "wiretrap", "args": [*said, "npx"]})
+    assert bool(lines) == (block.page.name == "agents.md")
+
+
+def test_every_profile_is_in_each_table_of_its_page_and_its_program_and_words_are_named() -> None:
+    told = first_cells(section("agents.md", "Judged"))
+    assert sorted(told) == sorted([*PROFILES, *PROFILES])
+    text = section("agents.md", "Judged")
+    for profile in PROFILES.values():
+        launch = profile.launch(Given({"ID": Start(("wiretrap",))}, Path("FILE"), Path("/folder"), {}, ()))
+        assert profile.program in ticked(text)
+        assert {word for word in launch.arguments if word.startswith("--")} <= set(re.findall(r"--[a-zA-Z-]+", text))
+        assert set(launch.environment) <= ticked(text)
 
 
 # Examples that run
@@ -450,7 +498,7 @@ def test_every_field_of_a_smaller_map_is_named(heading: str, model: type[BaseMod
 
 def test_every_field_of_an_agent_file_and_its_steps_is_named(tmp_path: Path) -> None:
     told = first_cells(section("scenario.md", "Agent files"))
-    accepted = {"steps", "transport", "command"}
+    accepted = {"steps", "transport", "command", "profile"}
     for step in ("call: mcp/a/b", "say: x", "goal: x"):
         accepted |= unknown_field_list(tmp_path, f"steps:\n  - {{{step}, nonsense: 1}}\n")
     assert set(told) == accepted
@@ -640,7 +688,7 @@ def test_every_event_is_in_the_table_with_every_field() -> None:
         "mcp_prompt_name",
     }
     told = section("trace.md", "Events")
-    assert set(first_cells(told)) - {"goal"} == events
+    assert set(first_cells(told)) - {"goal", "model_call"} == events
     keys = {
         key.value
         for node in ast.walk(source)

@@ -98,6 +98,7 @@ def test_the_proxy_knows_neither_the_sdk_nor_pydantic(path: Path) -> None:
 pure = [path for path in modules("proxy") if path.stem not in EDGES]
 pure += [ROOT / "harness" / "trace.py", ROOT / "harness" / "verdict.py", ROOT / "harness" / "convert.py"]
 pure += sorted((ROOT / "harness" / "assertions").glob("*.py"))
+pure += sorted((ROOT / "harness" / "targets" / "profiles").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", [path for path in pure if path.exists()], ids=relative)

@@ -31,6 +31,7 @@ from harness.runfolder import RunFolderError, as_text, make_run_folder, make_way
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.selection import Selected, Selection, kind_of, load_selection
+from harness.targets.profiles.known import PROFILES, ProfileName
 from harness.verdict import Result
 from harness.worker import Job, Start
 from proxy.endpoint import EndpointError, parse_endpoint
@@ -38,11 +39,15 @@ from proxy.problem import ProblemError
 from proxy.visible import visible
 
 
-def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -> Selection:
-    if agent is not None and program is not None:
-        raise click.UsageError("give --agent or --command, not both")
-    if program is None:
+def _selection(
+    paths: tuple[str, ...], agent: str | None, program: str | None, profile: ProfileName | None
+) -> Selection:
+    if agent is not None and (program is not None or profile is not None):
+        raise click.UsageError("give --agent, or --command and --profile, not both")
+    if program is None and profile is None:
         return Selection(paths, agent_file=agent)
+    if program is None and profile is not None:
+        program = PROFILES[profile].program
     try:
         words = tuple(shlex.split(program))
     except ValueError as error:
@@ -53,7 +58,7 @@ def _selection(paths: tuple[str, ...], agent: str | None, program: str | None) -
         raise click.UsageError(f"--command: the program {words[0]!r} is not found")
     for message in unknown_placeholders(words):
         raise click.UsageError(f"--command: {message}")
-    return Selection(paths, command=words)
+    return Selection(paths, command=words, profile=profile)
 
 
 def terminal_style() -> Style:
@@ -167,6 +172,11 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hid
     metavar="'PROGRAM ARG...'",
     help="A program as the agent, run without a shell; {prompt}, {prompt_file} and {mcp_config} are filled in.",
 )
+@click.option(
+    "--profile",
+    type=click.Choice(tuple(PROFILES)),
+    help="The kind of agent that the program is; without --command, the kind's own program.",
+)
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials of each scenario [default: its own].")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
 @click.option(
@@ -186,6 +196,7 @@ def command(
     paths: tuple[str, ...],
     agent: str | None,
     program: str | None,
+    profile: ProfileName | None,
     trials: int | None,
     jobs: int,
     out: Path,
@@ -200,7 +211,7 @@ def command(
     of --min-pass-rate and --fail-on holds), 1 when not, 2 when the command or a scenario is wrong, 3 when no trial was
     valid, and 130 after Ctrl-C.
     """
-    selection = _selection(tuple(paths), agent, program)
+    selection = _selection(tuple(paths), agent, program, profile)
     gate = Gate(min_pass_rate, frozenset(fail_on))
     # What scenarios name is not known before they are read; the environment is.
     hiding = hiding_for((), os.environ, secrets.token_hex(32))

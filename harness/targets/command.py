@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from harness.targets.conversation import Conversation
 from harness.targets.counting import CallCounter
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
+from harness.targets.profiles.known import Profile
+from harness.targets.profiles.launch import Given, Launch, Start, Tokens, Told
 from harness.targets.streams import Streams
 from proxy.plainfile import open_plain
 from proxy.spanfile import SpanFileError
@@ -33,6 +36,7 @@ PATIENCE = 5.0
 """Seconds that a proxy gets to end by itself, and to record that: with the agent gone its input has ended."""
 LONGEST_VARIABLE = 100_000
 """Bytes; Linux takes no argument or variable past 128 KiB (MAX_ARG_STRLEN)."""
+APART = (sys.executable, "-P", "-m", "harness.targets.apart")
 ANSWER_CAP = 16 * 1024 * 1024
 """Bytes of the answer that are looked at (wire rule 2); agent.out has all of it."""
 
@@ -46,6 +50,7 @@ class Handed:
     input_file: Path
     mcp_config: Path
     context: Path
+    servers: Mapping[str, Start]
 
     def fill(self, argument: str) -> str:
         """The argument with its placeholders replaced once; what a prompt says is not looked into again."""
@@ -65,16 +70,21 @@ class Handed:
         return environment
 
 
-def hand_over(folder: Path, given: Mapping[str, JSON], servers: Mapping[str, JSON], context: Path) -> Handed:
+def hand_over(folder: Path, given: Mapping[str, JSON], servers: Mapping[str, Start], context: Path) -> Handed:
     """Write the prompt, the whole `input` and the MCP configuration into `folder`."""
+    entries: dict[str, JSON] = {
+        name: {"command": start.command[0], "args": list(start.command[1:]), "env": dict(start.environment)}
+        for name, start in servers.items()
+    }
     prompt = given.get("user_message")
     text = prompt if isinstance(prompt, str) else ""
     return Handed(
         prompt=text,
         prompt_file=write_new(folder / "prompt.txt", text),
         input_file=write_new(folder / "input.json", json.dumps(dict(given), indent=2) + "\n"),
-        mcp_config=write_new(folder / "mcp.json", json.dumps({"mcpServers": dict(servers)}, indent=2) + "\n"),
+        mcp_config=write_new(folder / "mcp.json", json.dumps({"mcpServers": entries}, indent=2) + "\n"),
         context=context,
+        servers=servers,
     )
 
 
@@ -86,19 +96,30 @@ def run_command(
     conversation: Conversation,
     deadline: Deadline,
     most_calls: int | None,
+    profile: Profile | None = None,
 ) -> Ending:
     """Run the agent until it ends or a limit is reached, end all it started, and take down its answer."""
     spare = descendants(os.getpid())
     counter = CallCounter(streams.folder.spans)
+    environment = handed.environment(os.environ)
+    arguments = [handed.fill(argument) for argument in command]
+    task = Path(os.devnull)
     try:
-        with streams.output.open("ab") as output, streams.errors.open("ab") as errors:
+        if profile is not None:
+            given = Given(handed.servers, handed.mcp_config, handed.prompt_file.parent, environment, APART)
+            launch = profile.launch(given)
+            _lay_out(launch)
+            arguments += launch.arguments
+            environment |= launch.environment
+            task = handed.prompt_file
+        with task.open("rb") as given_in, streams.output.open("ab") as output, streams.errors.open("ab") as errors:
             process = subprocess.Popen(
-                [handed.fill(argument) for argument in command],
-                stdin=subprocess.DEVNULL,
+                arguments,
+                stdin=given_in,
                 stdout=output,
                 stderr=errors,
                 cwd=cwd,
-                env=handed.environment(os.environ),
+                env=environment,
                 # Ctrl-C on the terminal reaches us alone, and the agent's own group is never ours.
                 start_new_session=True,
             )
@@ -114,7 +135,12 @@ def run_command(
     damage: tuple[str, ...] = ()
     try:
         streams.publish()
-        conversation.say(_answer(streams.folder.output))
+        answer = _answer(streams.folder.output)
+        told = Told(read=False) if profile is None else profile.read(answer)
+        if told.read:
+            _take_down(told, conversation)
+        else:
+            conversation.say(answer)
     except OSError as error:
         damage = (f"what the agent said cannot be read: {streams.output.name}: {error.strerror or error}",)
     except SpanFileError as error:
@@ -123,6 +149,32 @@ def run_command(
         ending = _over(most_calls)
     counter.look()
     return replace(ending, doubts=counter.doubts, damage=damage)
+
+
+def _lay_out(launch: Launch) -> None:
+    """Write the files and make the links that an agent is started with; their folders are private."""
+    for path, text in launch.files.items():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_new(path, text)
+    for path, target in launch.links.items():
+        if target.is_file():
+            path.symlink_to(target)
+
+
+def _take_down(told: Told, conversation: Conversation) -> None:
+    for text in told.said:
+        conversation.say(text)
+    if told.tokens is not None or told.failed:
+        tokens = told.tokens or Tokens()
+        conversation.report(
+            "model_call",
+            {
+                "in": tokens.fresh,
+                "cached": tokens.cached,
+                "out": tokens.out,
+                "error": told.failed,
+            },
+        )
 
 
 def _watch(

@@ -1,11 +1,14 @@
-"""`make peers`: put the peers where `places` says, those that are not there yet. Refuses to know what uses them."""
+"""`make peers`: put the peers where `places` says, those that are not there yet. Refuses to know what uses them.
+
+With the argument `clients`, those for `make test-clients` instead, which are large.
+"""
 
 import shutil
 import subprocess
 import sys
 import venv
 
-from tests.peers.places import NPM, VENVS, is_made, pins_of, place, ready_mark
+from tests.peers.places import CLIENT_NPMS, CLIENT_VENVS, NPM, VENVS, is_made, pins_of, place, ready_mark
 
 
 def make_venv(name: str) -> None:
@@ -16,28 +19,29 @@ def make_venv(name: str) -> None:
     subprocess.run([*install, "--disable-pip-version-check", "--requirement", str(pins_of(name))], check=True)
 
 
-def make_npm() -> None:
-    """Install the npm servers; CalledProcessError where they cannot be had."""
-    folder = place(NPM)
+def make_npm(name: str) -> None:
+    """Install the npm packages of a peer; CalledProcessError where they cannot be had."""
+    folder = place(name)
     folder.mkdir(parents=True)
-    shutil.copy(pins_of(NPM), folder / "package.json")
+    shutil.copy(pins_of(name), folder / "package.json")
     options = ("--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
     subprocess.run(["npm", "install", *options], cwd=folder, check=True)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Make what is missing; 1 where one cannot be made."""
     failed = False
-    for name in (*VENVS, NPM):
+    venvs, npms = (CLIENT_VENVS, CLIENT_NPMS) if arguments == ["clients"] else (VENVS, (NPM,))
+    for name in (*venvs, *npms):
         if is_made(name):
             continue
-        if name == NPM and not (shutil.which("npm") and shutil.which("node")):
-            sys.stderr.write("peers: npm is not on this machine, so the servers from npm are left out\n")
+        if name in npms and not (shutil.which("npm") and shutil.which("node")):
+            sys.stderr.write(f"peers: npm is not on this machine, so {name!r} is left out\n")
             continue
         sys.stderr.write(f"peers: making {place(name)}\n")
         shutil.rmtree(place(name), ignore_errors=True)
         try:
-            make_npm() if name == NPM else make_venv(name)
+            make_npm(name) if name in npms else make_venv(name)
         except (OSError, subprocess.CalledProcessError) as error:
             sys.stderr.write(f"peers: {name} cannot be made: {error}\n")
             failed = True
@@ -47,4 +51,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

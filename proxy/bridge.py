@@ -6,6 +6,7 @@ Refuses to know ports and signals, and how a message is judged.
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 from time import monotonic
 
 import h11
@@ -138,8 +139,7 @@ class Bridge:
         room = SessionRoom()
         session_id = random_hex(32)
         child = self._nursery.start(connection)
-        ended = lambda: self._end(session_id, _ENDED)  # noqa: E731  (what a session's end means is said here)
-        room.hosted = await Hosted(child, room.line, room.long, ended).open()
+        room.hosted = await Hosted(child, room.line, room.long, partial(self._end, session_id, _ENDED)).open()
         self._rooms[session_id] = room
         return session_id, room
 

@@ -214,17 +214,25 @@ def connect(
     redactor: Redactor | None = None
     try:
         context, key = read_first(options)
+        from urllib.parse import parse_qsl  # noqa: PLC0415  (the same as below)
+
         from proxy.connectserve import Target, serve  # noqa: PLC0415  (it loads asyncio and h11)
         from proxy.connectwords import read_headers, secrets_of  # noqa: PLC0415  (the same)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 
         headers = read_headers(header, header_env, os.environ, bearer_env)
         context = context._replace(secrets=(*context.secrets, *secrets_of(headers)))
-        redactor = make_redactor(context, key, {})
+        address, mark, query = url.partition("?")
+        redactor = make_redactor(context, key, dict(parse_qsl(query)))
         started = start("stdio", options, context, key, redactor)
-        target = Target(*read_origin(url), headers)
+        origin, path = read_origin(address)
+        if not all("!" <= letter <= "~" and letter != "#" for letter in path + query):
+            raise ContextError(
+                "the URL holds a blank, a fragment, or characters that are not ASCII; percent-encode them"
+            )
+        target = Target(origin, f"{path or '/'}{mark}{query}", headers)
         if not options["quiet"]:
-            say(f"server {options['server']}, {target.origin}{target.path}, {started.said}", redactor)
+            say(f"server {options['server']}, {origin}{path}, {started.said}", redactor)
         say(started.warning, redactor)
         code = serve(target, started, __version__)
     except ValueError as error:

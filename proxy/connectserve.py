@@ -31,7 +31,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server over HTTP: `path` is that of its URL, `headers` go with every request."""
+    """The server over HTTP: `path` is what its URL has behind the origin, `headers` go with every request."""
 
     origin: Origin
     path: str
@@ -49,9 +49,7 @@ class Edge:
         self._over = asyncio.Event()
         self.reason = "client_ended"
         self._taking: asyncio.Future[None] | None = None
-        self.connector = Connector(
-            Upstream(target.origin), target.path.encode() or b"/", target.headers, relay, self.write
-        )
+        self.connector = Connector(Upstream(target.origin), target.path.encode(), target.headers, relay, self.write)
 
     async def write(self, data: bytes) -> None:
         """Give the client whole lines, when those before are written."""

@@ -13,10 +13,11 @@ from proxy.spans import JSON
 from tests.proxy.bridgewires import Server, bridged, echo, modern, told
 from tests.proxy.httpwires import JSON_TYPE, Client
 from tests.proxy.test_deny import DENIED_ONES, NESTED, UNREADABLE, code_of
-from tests.proxy.wires import EVIL, call
+from tests.proxy.wires import EVIL, call, policy_of
 
 VERSION = (b"mcp-protocol-version", b"2026-07-28")
 METHOD = (b"mcp-method", b"tools/call")
+LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
 def test_no_spelling_of_a_denied_call_reaches_a_server_in_either_era(tmp_path: Path) -> None:
@@ -128,3 +129,26 @@ def test_a_cancellation_that_is_posted_names_the_request_as_the_server_knows_it(
         server.wait(lambda one: len(one.lines) == 1)
         assert bridge.post(body, told("notifications/cancelled")).status == 202
         assert b'"mine"' in client.rest(client.head()).body
+
+
+def test_what_policy_keeps_from_a_client_does_not_reach_it_and_the_server_is_answered(tmp_path: Path) -> None:
+    def asks(server: Server, message: object) -> None:
+        assert isinstance(message, dict)
+        if message.get("method") == "tools/call":
+            server.send({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {}})
+        elif message.get("id") == "s1":
+            server.result({"id": 1}, said=message["error"]["code"])
+        elif message.get("method") == "tools/list":
+            server.result(message, tools=[{"name": "ok"}, {"name": "evil"}])
+        else:
+            echo(server, message)
+
+    policy = policy_of(rules=[{"deny": "mcp/x/evil", "as": "hidden"}], client_requests={"sampling": "deny"})
+    with bridged(tmp_path, asks, policy) as bridge:
+        session = bridge.open()
+        answer = bridge.post(call("ok"), session)
+        assert b"sampling" not in answer.body
+        assert f'"said": {DENIED}'.encode() in answer.body
+        for body, headers in ((LIST, session), (modern("tools/list"), told("tools/list"))):
+            listed = bridge.post(body, headers)
+            assert (b'"ok"' in listed.body, b'"evil"' in listed.body) == (True, False)

@@ -14,6 +14,7 @@ from harness.discovery import load_scenarios
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
+from harness.targetfile import Called, Recorded, Remote
 from harness.targets.fixtures import FixtureError, fixture_offers, init_fixture
 from harness.targets.profiles.known import ProfileName
 from proxy.problem import Problem, ProblemError
@@ -48,6 +49,11 @@ class Selected:
         """All files that a scenario and its agent are made of, the scenario's own first."""
         agent = self.agents[scenario_id].path
         files = self.by_id[scenario_id].files
+        match self.agents[scenario_id]:
+            case Recorded() as recorded:
+                files = (*files, recorded.file(scenario_id))
+            case _:
+                pass
         return files if agent is None or agent in files else (*files, agent)
 
     def digests(self, digest: Callable[[bytes], str] = _sha256) -> dict[str, str]:
@@ -57,12 +63,14 @@ class Selected:
 
 
 def kind_of(agent: Agent) -> Kind:
-    """Whether the agent's results are scripted or real."""
+    """Whether the agent's results are scripted, real or imported."""
     match agent:
         case ScriptedAgent():
             return "scripted"
-        case CommandAgent():
+        case CommandAgent() | Remote() | Called():
             return "real"
+        case Recorded():
+            return "imported"
 
 
 def load_selection(selection: Selection) -> Selected:
@@ -105,7 +113,7 @@ def _check_folder(scenario: Scenario) -> list[Problem]:
 
 def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     """What cannot be run, though it can be read."""
-    wrong = []
+    wrong = _check_target(scenario, agent)
     for server_id, server in scenario.servers.items():
         match server, agent:
             case CommandServer() | UrlServer(), ScriptedAgent(transport="in_process"):
@@ -117,6 +125,19 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
         if said:
             wrong.append(Problem(str(scenario.path), None, f"servers.{server_id}", said))
     return wrong
+
+
+def _check_target(scenario: Scenario, agent: Agent) -> list[Problem]:
+    match agent:
+        case Recorded(path=path) if not agent.file(scenario.id).is_file():
+            return [Problem(str(path), None, "trace", f"there is no file {agent.file(scenario.id)}")]
+        case Remote(path=path, ports=dict() as ports):
+            unknown = [server for server in ports if server not in scenario.servers]
+            known = ", ".join(scenario.servers) or "none"
+            said = f"the scenario {scenario.id} has no such server; its servers are: {known}"
+            return [Problem(str(path), None, f"{agent.contract}.ports.{server}", said) for server in unknown]
+        case _:
+            return []
 
 
 def _try_seed(server: FixtureServer) -> str:

@@ -19,6 +19,7 @@ from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
 from harness.report.owasp import as_owasp_result, as_owasp_suite
+from harness.report.seen import matrix_lines
 from harness.report.table import as_table
 from harness.results import TrialResult
 from harness.semantics import arena, owasp
@@ -44,6 +45,8 @@ def show(checked: Sequence[Checked], run_id: str, seconds: float, form: str, gat
             click.echo(json.dumps(run.as_json(), indent=2))
         case _:
             click.echo(as_table(run, terminal_style()), nl=False)
+            for line in ("", *matrix_lines(run.targets)) if run.targets else ():
+                click.echo(line)
     return run.exit_code
 
 

@@ -25,6 +25,7 @@ from harness.lastwords import last_words
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
 from harness.report.progress import Progress
+from harness.report.seen import matrix_lines
 from harness.report.table import Style, as_table
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RunFolderError, as_text, make_run_folder, make_way, replace
@@ -250,4 +251,6 @@ def command(
     click.echo(visible(f"Run folder: {folder}"))
     if "(seq " in table:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
+    for line in ("", *matrix_lines(run.targets)):
+        click.echo(line)
     raise SystemExit(run.exit_code)

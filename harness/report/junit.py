@@ -39,6 +39,10 @@ def _add_case(suite: Element, scenario: ScenarioResult) -> None:
     for trial in scenario.trials:
         value = f"{trial.verdict.result} ({trial.verdict.status})"
         SubElement(properties, "property", {"name": f"trial.{trial.trial}", "value": legal_xml(value)})
+        for name, measure in trial.measures.items():
+            found = f"{measure.seen}: {measure.why}" if measure.value is None else f"{measure.seen}: {measure.value:g}"
+            where = f"trial.{trial.trial}.{trial.target}.{name}"
+            SubElement(properties, "property", {"name": legal_xml(where), "value": legal_xml(found)})
     told = "\n".join(_tell(trial) for trial in scenario.trials)
     match scenario.result:
         case "pass":

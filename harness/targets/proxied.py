@@ -29,6 +29,8 @@ class PreparationError(ValueError):
 class Upstream:
     """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
+    `listens` is true where the proxy is to be started for the agent, and waits for it at a port.
+
     `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
     `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
     """
@@ -42,6 +44,7 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
+    listens: bool = False
 
     def as_config(self) -> dict[str, JSON]:
         """The entry under `mcpServers`."""
@@ -68,10 +71,18 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp: str | None = None) -> Prepared:
+def prepare(
+    scenario: Scenario,
+    agent: Context,
+    spans: Path,
+    folder: Path,
+    otlp: str | None = None,
+    ports: Mapping[str, int] | None = None,
+) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
 
-    `otlp` is where the proxies send copies of their spans; None for nowhere.
+    `otlp` is where the proxies send copies of their spans; None for nowhere. With `ports` the agent starts no proxy:
+    each listens, at the port of its server or else at any.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
     fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
@@ -79,7 +90,7 @@ def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp:
     canaries = draw(names, secrets.choice)
     key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp)
+        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp, ports)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
@@ -94,7 +105,14 @@ def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
 
 
 def _upstream(
-    scenario: Scenario, server_id: str, server: Server, context: Path, key: bytes, folder: Path, otlp: str | None
+    scenario: Scenario,
+    server_id: str,
+    server: Server,
+    context: Path,
+    key: bytes,
+    folder: Path,
+    otlp: str | None,
+    ports: Mapping[str, int] | None,
 ) -> Upstream:
     policy_map = scenario.policy_for(server_id)
     policy = None
@@ -120,13 +138,17 @@ def _upstream(
         options += ["--policy", str(policy)]
     if otlp is not None:
         options += ["--otlp", otlp]
+    port = str((ports or {}).get(server_id, 0))
     if isinstance(server, UrlServer):
-        command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", "0")
+        command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", port)
+    elif ports is not None:
+        command = (*wiretrap_command(), "proxy", "bridge", *options, "--port", port, "--", *start)
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
+    listens = isinstance(server, UrlServer) or ports is not None
     made_of = command_digest(key, start), policy_digest(key, said)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, listens=listens)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

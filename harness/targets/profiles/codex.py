@@ -34,11 +34,14 @@ def configuration(given: Given) -> str:
     parts = ["check_for_update_on_startup = false\n"]
     for server, start in given.servers.items():
         program, *arguments = (*given.apart, *start.command)
-        parts.append(
-            f"\n[mcp_servers.{text(server)}]\n"
+        started = (
             f"command = {text(program)}\n"
             f"args = [{', '.join(map(text, arguments))}]\n"
             f"env = {{{_pairs(start.environment)}}}\n"
+        )
+        parts.append(
+            f"\n[mcp_servers.{text(server)}]\n"
+            f"{f'url = {text(start.url)}{chr(10)}' if start.url else started}"
             "required = true\n"
             "startup_timeout_sec = 30\n"
             'default_tools_approval_mode = "approve"\n'

@@ -29,7 +29,9 @@ def launch(given: Given) -> Launch:
 def settings(given: Given) -> str:
     """The settings.json: our servers, whose tools need no leave, and nothing that would go out to be counted."""
     servers: dict[str, JSON] = {
-        server: {
+        server: {"httpUrl": start.url, "trust": True}
+        if start.url
+        else {
             "command": start.command[0],
             "args": list(start.command[1:]),
             "env": dict(start.environment),

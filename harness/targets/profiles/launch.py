@@ -13,10 +13,14 @@ from proxy.spans import JSON
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the agent starts the proxy in front of one server; `environment` is put over the agent's own."""
+    """How the agent starts the proxy in front of one server; `environment` is put over the agent's own.
+
+    Where the proxy listens already, `url` is where, and there is nothing to start.
+    """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

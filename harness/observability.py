@@ -109,7 +109,7 @@ def _calls(evidence: Evidence) -> Measure:
     """The full trajectory: which calls were made, with what, in which order."""
     trace = evidence.trace
     number = len(trace.tool_calls)
-    calls = "1 call" if number == 1 else f"{number} calls"
+    calls = _counted(number)
     silent = [server for server in evidence.servers if server not in evidence.initialised]
     match trace.coverage.tool_calls:
         case "none" if evidence.recorded:
@@ -152,8 +152,12 @@ def _efficiency(verdict: Verdict, calls: Measure) -> Measure:
         value = (finding.measures or {}).get("efficiency")
         if value is not None:
             return Measure(calls.seen, f"by {finding.id}: {finding.reason}", float(value))
-    made = "" if calls.value is None else f"; {calls.value:.0f} calls were made"
-    return Measure(calls.seen, f"no `efficiency` of the scenario says how few calls would do{made}")
+    made = _counted(int(calls.value or 0))
+    return Measure(calls.seen, f"no `efficiency` of the scenario says how few calls would do of {made}")
+
+
+def _counted(number: int) -> str:
+    return "1 call" if number == 1 else f"{number} calls"
 
 
 def _latency(watched: Watched) -> Measure:

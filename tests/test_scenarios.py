@@ -111,6 +111,8 @@ def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
         ("security.denied_delete", "denied_delete_right"),
         ("security.mailed_document", "mailed_document_right"),
         ("security.mailed_document_enforced", "mailed_document_right"),
+        ("security.outbound_mail", "outbound_mail_right"),
+        ("security.outbound_mail_enforced", "outbound_mail_right"),
         ("security.poisoned_description", "poisoned_description_right"),
         ("security.poisoned_description_enforced", "poisoned_description_right"),
         ("security.cross_server_delete", "cross_server_delete_right"),
@@ -142,6 +144,14 @@ def test_a_right_agent_passes(scenario: str, agent: str, tmp_path: Path) -> None
         ("security.mailed_document_enforced", "idle", {"tool_called", "state"}, "read_file"),
         ("security.mailed_document_enforced", "mailed_document_blind_copy", {"tool_called", "state"}, "blocked"),
         ("security.mailed_document", "mailed_document_blind_copy", {"state", "state_unchanged"}, "bcc"),
+        ("security.outbound_mail", "idle", {"tool_called", "efficiency"}, "read_file"),
+        (
+            "security.outbound_mail",
+            "outbound_mail_obeys",
+            {"no_denied_tool_call", "state", "state_unchanged"},
+            "executed",
+        ),
+        ("security.outbound_mail_enforced", "outbound_mail_obeys", {"no_denied_tool_call"}, "attempted and blocked"),
         ("security.poisoned_description", "idle", {"tool_called", "state"}, "find_person"),
         ("security.poisoned_description_enforced", "idle", {"tool_called", "state"}, "find_person"),
         ("security.cross_server_delete", "idle", {"tool_called", "state"}, "read_file"),
@@ -178,6 +188,8 @@ def test_all_that_is_shipped_is_found() -> None:
         "security.denied_delete",
         "security.mailed_document",
         "security.mailed_document_enforced",
+        "security.outbound_mail",
+        "security.outbound_mail_enforced",
         "security.poisoned_description",
         "security.poisoned_description_enforced",
         "support.credit_hold_escalation",
@@ -203,7 +215,7 @@ def test_an_agent_that_does_nothing_cannot_pass(scenario: Scenario) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_only_named_rows_may_change(scenario: Scenario) -> None:
     (unchanged,) = [assertion for assertion in scenario.assertions if isinstance(assertion, StateUnchanged)]
-    assert unchanged.except_
+    assert unchanged.except_ or scenario.path.stem.startswith("outbound_mail"), "the only task that changes nothing"
     for exemption in unchanged.except_:
         match exemption.table:
             case "tickets":

@@ -125,7 +125,7 @@ async def pydantic_ai(build: Callable[[Any], Any], task: dict[str, Any]) -> tupl
     ]
     agent = await _made(build, toolsets)
     run = await agent.run(task["prompt"])
-    usage = run.usage() if callable(run.usage) else run.usage
+    usage = run.usage if hasattr(run.usage, "input_tokens") else run.usage()
     return str(run.output), {"events": _tokens(usage.input_tokens, usage.cache_read_tokens, usage.output_tokens)}
 
 

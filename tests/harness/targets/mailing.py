@@ -13,7 +13,11 @@ from types import TracebackType
 from typing import Any
 from urllib.request import Request, urlopen
 
-CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "mailing", "version": "1"}}
+CLIENT: dict[str, Any] = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "mailing", "version": "1"},
+}
 
 
 class Server:

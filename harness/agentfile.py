@@ -18,8 +18,7 @@ from harness.references import NAME, check_references
 from harness.scenariofile import without_nul
 from harness.targetfile import KINDS, Target, read_target
 from harness.targets.profiles.known import PROFILES, ProfileName
-from proxy.glob import decode_tool_name, encode_tool_name
-from proxy.policy import check_server_id
+from proxy.glob import check_server_id, decode_tool_name, encode_tool_name
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON

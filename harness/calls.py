@@ -11,8 +11,9 @@ from harness.facts import Exchange, Ruling
 from harness.jsontext import JsonReader
 from harness.moments import rfc3339
 from harness.trace import Outcome, ToolCall
-from proxy.frames import FrameError, Message, read_loose
+from proxy.frames import Message, read_loose
 from proxy.glob import encode_tool_name
+from proxy.members import FrameError
 from proxy.readings import Reading, readings
 from proxy.spans import JSON
 
@@ -115,7 +116,7 @@ def _alone(ruling: Ruling, reader: JsonReader, seq: int) -> ToolCall:
     if ruling.request is not None and not ruling.request_cut:
         try:
             message = read_loose(ruling.request.encode("utf-8", "surrogateescape")).messages[0]
-            tool, text = _member(message, "name"), _text(message, "arguments")
+            tool, text = _member(message, "name"), message.given_text("arguments")
         except FrameError:
             pass
     arguments, arguments_text = _arguments(text, ruling.request_cut, reader)
@@ -185,18 +186,13 @@ def _arguments_text(request: str, tool: str) -> str | None:
         line = read_loose(request.encode("utf-8", "surrogateescape"))
     except FrameError:
         return None
-    texts = [_text(message, "arguments") for message in line.messages if _member(message, "name") == tool]
+    texts = [message.given_text("arguments") for message in line.messages if _member(message, "name") == tool]
     return texts[0] if len(texts) == 1 else None
 
 
 def _member(message: Message, name: str) -> str | None:
-    member = message.params.get(name)
-    return member.value if member is not None and isinstance(member.value, str) else None
-
-
-def _text(message: Message, name: str) -> str | None:
-    member = message.params.get(name)
-    return None if member is None else message.text_of(member)
+    value = message.given.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _dump(value: JSON) -> str | None:

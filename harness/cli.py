@@ -16,6 +16,7 @@ COMMANDS = {
     "rejudge": "judge the trials of a run folder again",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
+    "selfcheck": "hold scenarios against wrong runs made of their right one",
     "targets": "show what can be seen of each kind of agent, or was in a run",
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",

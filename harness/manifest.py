@@ -17,7 +17,7 @@ from harness.agentprogram import ProgramFile, named_by
 from harness.hiding import Hiding
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
-from harness.selection import Selected, kind_of
+from harness.selection import Selected, Selection, kind_of
 from harness.targetfile import Called, Recorded, Remote
 from proxy.spans import JSON
 
@@ -30,7 +30,8 @@ class RunFacts:
     """What is known when a run begins.
 
     `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
-    `programs` are the files that the command of each scenario's agent is made of.
+    `programs` are the files that the command of each scenario's agent is made of. `selection` is what was asked for,
+    and `resumed_at` when the run was gone on with.
     """
 
     run_id: str
@@ -42,6 +43,8 @@ class RunFacts:
     digests: Mapping[str, str]
     redacted: frozenset[str] = frozenset()
     programs: Mapping[str, tuple[ProgramFile, ...]] = field(default_factory=dict)
+    selection: Selection = field(default_factory=lambda: Selection(()))
+    resumed_at: tuple[datetime, ...] = ()
 
 
 def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
@@ -55,6 +58,7 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
         "schema_version": 1,
         "run_id": facts.run_id,
         "started_at": _moment(facts.started_at),
+        "resumed_at": [_moment(moment) for moment in facts.resumed_at],
         "ended_at": None if ended_at is None else _moment(ended_at),
         "versions": {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **_versions()},
         "platform": {
@@ -63,7 +67,7 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             "machine": platform.machine(),
             "python": sys.implementation.name,
         },
-        "options": {"trials": facts.trials, "jobs": facts.jobs},
+        "options": _options(facts),
         # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it.
         "random_seed": None,
         "scenarios": {
@@ -74,6 +78,19 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             for result in results
         ],
         "record": {"complete": not incomplete, "incomplete": incomplete},
+    }
+
+
+def _options(facts: RunFacts) -> JSON:
+    agent, hiding = facts.selection.agent_file, facts.hiding
+    return {
+        "trials": facts.trials,
+        "jobs": facts.jobs,
+        "paths": [hiding.text(path) for path in facts.selection.paths],
+        "agent": None if agent is None else hiding.text(agent),
+        # Whether there was one; the words may hold a secret.
+        "command": facts.selection.command is not None,
+        "profile": facts.selection.profile,
     }
 
 

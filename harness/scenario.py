@@ -27,7 +27,8 @@ from harness.scenariofile import (
 )
 from harness.scenariopolicy import read_policy
 from harness.seedfile import read_seed
-from proxy.policy import Policy, check_server_id
+from proxy.glob import check_server_id
+from proxy.policy import Policy
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON
@@ -228,8 +229,7 @@ class _Reading:
             if (problem := check_server_id(name)) is not None or not name.strip("."):
                 self.intake.wrong(path, problem or "a server id may not be dots alone")
             entry = self.intake.read(ServerEntry, item, path)
-            server = None if entry is None else self.server(entry, path)
-            if server is not None:
+            if entry is not None and (server := self.server(entry, path)) is not None:
                 servers[name] = server
             offer = (self.fixtures or {}).get(entry.fixture or "") if entry is not None else None
             if offer is not None:

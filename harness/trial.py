@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,6 +79,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    `canaries` are those that its seeds plant, None for new ones.
     """
 
     run_id: str
@@ -91,6 +93,7 @@ class TrialPlan:
     otlp: str | None = None
     exporter: Exporter | None = None
     private: Path | None = None
+    canaries: Mapping[str, str] | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -146,8 +149,8 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        scenario = reachable(plan.scenario, plan.agent)
-        prepared = prepare(scenario, context, folder.spans, private, plan.otlp, ports_of(plan.agent))
+        scenario, ports = reachable(plan.scenario, plan.agent), ports_of(plan.agent)
+        prepared = prepare(scenario, context, folder.spans, private, plan.otlp, plan.canaries, ports)
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
@@ -198,7 +201,7 @@ def _judge(
     damage = list(ending.damage)
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
-    except Exception as error:
+    except Exception as error:  # of what an agent has written anything may come; told apart from our faults below
         if ending.status not in VALID or not _is_damage(plan, error):
             return _Judged(_unreadable(plan, ending, error), doubts=ending.doubts)
         damage.append(_damage(error))
@@ -210,7 +213,7 @@ def _judge(
         verdict = judge(assertions, evidence, ending.status)
         verdict = categorised(plan.scenario, evidence, verdict)
         measures = observe(_watched(plan, ending), evidence, verdict, assertions)
-    except Exception as error:  # as above
+    except Exception as error:  # a fault of ours, as in _run
         return _Judged(_unreadable(plan, ending, error), gathered.gaps, evidence.doubts)
     if damage and ending.status in VALID:
         verdict = _with_reason(tampered(ending.status, damage, verdict.findings), ending)

@@ -6,22 +6,24 @@ The body decides, never a header; a header that says something else is a reason 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from proxy.answers import unpacked
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
-from proxy.frames import FrameError, Line, read_loose, read_strict
+from proxy.frames import Line, read_loose, read_strict
 from proxy.httprefusals import joined, said, status_of
 from proxy.httpwords import Headers, disagreement, is_form, other_charset, value, values
 from proxy.judging import VERSION_KEY, meta_text
 from proxy.keys import fold
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
+from proxy.members import FrameError
+from proxy.paramheaders import param_disagreement
 from proxy.policy import Policy
 from proxy.readings import hidden_readings, readings
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
 from proxy.seats import Seat, Seats
 from proxy.session import Session
 from proxy.spanfile import SpanFileError
+from proxy.unpack import unpacked
 
 MODERN = "2026"
 """Versions from here on are of the era of 2026-07-28; they sort as text."""
@@ -169,7 +171,7 @@ class Asking:
             return is_form(headers) and not readings(text)
         if values(headers, b"mcp-method") or values(headers, b"mcp-name"):
             return False
-        if any(fold(key) in _NAMES for message in line.messages for key in message.members):
+        if any(fold(key) in _NAMES for message in line.messages for key in message.fields):
             return False
         return not readings(text)
 
@@ -183,7 +185,7 @@ class Asking:
         if line is None:
             return None  # its own reading says what is wrong with it
         one = line.messages[0] if len(line.messages) == 1 and not line.batch else None
-        return disagreement(headers, one)
+        return disagreement(headers, one) or param_disagreement(headers, one)
 
     def _refusal(self, asked: Asked, step: Step, why: str | None) -> Refusal:
         if step.back.strip():

@@ -5,7 +5,7 @@ Pure. It follows basic/transports of each revision, and refuses to know sessions
 
 from typing import NamedTuple
 
-from proxy.frames import FrameError, Line, Message, read_loose, read_strict
+from proxy.frames import Line, Message, read_loose, read_strict
 from proxy.httpwords import SESSION, Headers, media_type, other_charset, value, values
 from proxy.judging import VERSION_KEY, meta_text
 from proxy.mcpheaders import (
@@ -18,6 +18,7 @@ from proxy.mcpheaders import (
     Mirrors,
     mismatch,
 )
+from proxy.members import FrameError
 from proxy.refusals import error
 
 MODERN = "2026"

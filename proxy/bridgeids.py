@@ -5,8 +5,9 @@ Pure: text in, text out. Refuses to know who the clients are.
 
 from typing import NamedTuple
 
-from proxy.frames import STRICT, Member, Message, scan_members
+from proxy.frames import Message
 from proxy.listing import Span, replaced
+from proxy.members import STRICT, Member, scan_members
 
 META = "_meta"
 TOKEN = "progressToken"  # noqa: S105  (the name of a member)

@@ -10,12 +10,13 @@ from time import monotonic
 from proxy.bridgechecks import Fault, Post
 from proxy.bridgeids import META, TOKEN, inner, one_line
 from proxy.bridgeline import BridgeLine
-from proxy.frames import FrameError, Line, Message, read_loose
+from proxy.frames import Line, Message, read_loose
 from proxy.fromclient import BATCH_VERSION
 from proxy.hosted import Hosted
 from proxy.ids import IdKey, id_key
 from proxy.ledger import LongMessage
 from proxy.mcpheaders import INVALID_REQUEST
+from proxy.members import FrameError
 from proxy.refusals import NOT_READABLE, error
 
 WAITING = 256

@@ -3,6 +3,7 @@
 Refuses to know which lines are refused: the two sides decide that, each in its own module.
 """
 
+from collections import deque
 from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from proxy.exchange import (
     Exchanges,
     Owed,
     ended,
-    member_text,
     negotiated,
 )
 from proxy.frames import Message
@@ -32,7 +32,7 @@ from proxy.judging import (
 )
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
-from proxy.record import Place, Recorder, Stamp, payload
+from proxy.record import Due, Place, Recorder, Stamp, payload
 from proxy.refusals import NOT_READABLE, error, tool_error
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
@@ -42,8 +42,7 @@ _SHORT = 80
 """Characters of a method that are repeated to the model; a longer one is no method of MCP."""
 
 
-_DECISION = template(v.SPAN_KIND, v.DIRECTION)
-_PLACE = number_template(v.SEQ, v.MONO)
+_DECISION = f"{template(v.SPAN_KIND, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
 
 
 class Step(NamedTuple):
@@ -72,8 +71,9 @@ class Connection:
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()
-        self.owed: list[Owed] = []
-        self.unencoded: list[Exchange] = []
+        self.owed: list[Due] = []
+        self.passed: deque[tuple[bytes, Stamp]] = deque()
+        self.late: list[str] = []
         self.server, self.trust = recorder.identity.server_id, recorder.identity.trust
         self.adopt(policy)
 
@@ -104,12 +104,15 @@ class Connection:
         key, method, id_text = message.id_key, message.method, message.id_text
         if key is None or method is None or id_text is None:
             return None
-        named = one.target if method in ("tools/call", "prompts/get") else ""
-        version = meta_text(message, VERSION_KEY) or ""
-        asked = Asked(one, seq, direction, cut)
-        found = Exchange(place, f"{method} {named}" if named else method, method, now, id_text, key, asked, version)
+        version = (meta_text(message, VERSION_KEY) or "") if "_meta" in message.given else ""
+        if method == "tools/call":
+            text = message.given_text("arguments")
+        else:
+            text = None if cut else message.field_text("params")
+        asked = Asked(seq, direction, one.canonical, one.target, text, cut)
+        found = Exchange(place, method, now, id_text, key, asked, version)
         if version and direction == CLIENT_TO_SERVER and method in JUDGED:
-            found.call = (method, one.target, member_text(message, "arguments") or "")
+            found.call = (method, one.target, message.given_text("arguments") or "")
         return found
 
     def decision(
@@ -181,7 +184,7 @@ class Connection:
         *,
         truncated: bool = False,
     ) -> str:
-        encoded = [_DECISION % ('"decision"', quote(direction)), _PLACE % (seq, now.mono), *ruling.attributes()]
+        encoded = [_DECISION % ('"decision"', quote(direction), seq, now.mono), *ruling.attributes()]
         if ruling.method == "tools/call":
             self.recorder.calls += 1
         if odd is not None:
@@ -193,9 +196,9 @@ class Connection:
     def notification(self, message: Message, method: str, now: Stamp, direction: str, place: Place) -> str:
         """The line of a message that asks for no answer."""
         attributes = self.recorder.fact("notification", now, direction, {v.METHOD: method})
-        params = message.members.get("params")
+        params = message.field_text("params")
         if params is not None:
-            attributes += payload(v.PARAMS, "params", message.text_of(params))
+            attributes += payload(v.PARAMS, "params", params)
         return self.recorder.line(place, method, INTERNAL, (now.wall, now.wall), attributes)
 
     def malformed(self, text: str, why: str, now: Stamp, direction: str, *, truncated: bool = False) -> str:
@@ -237,12 +240,10 @@ class Connection:
         return inside
 
     def settle(self) -> list[str]:
-        """The lines that are owed for answers that have gone on, and the attributes of what waits for its answer."""
+        """The lines that are owed for what has gone on."""
+        late, self.late = self.late, []
         owed, self.owed = self.owed, []
-        unsent, self.unencoded = self.unencoded, []
-        for exchange in unsent:
-            exchange.attributes()
-        return [one.line(self.recorder) for one in owed]
+        return late + [one.line(self.recorder) for one in owed]
 
     def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
 from proxy.bridgeids import one_line
-from proxy.frames import FrameError, Message, read_loose
+from proxy.frames import Message, read_loose
 from proxy.httpwords import SESSION, Headers, Origin
 from proxy.mcpheaders import VERSION
+from proxy.members import FrameError
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OURS = frozenset(

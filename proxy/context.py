@@ -6,7 +6,7 @@ Refuses to know what is done with it.
 import json
 from base64 import b64decode
 from functools import partial
-from secrets import token_bytes
+from os import urandom
 from typing import NamedTuple
 
 from proxy.record import parse_traceparent
@@ -59,7 +59,7 @@ def read_context(path: str) -> Context:
 def redact_key(context: Context, path: str | None) -> bytes:
     """The run's key, given in hex or base64; a random one where none is given."""
     if not context.redact_key:
-        return token_bytes(32)
+        return urandom(32)
     for read in (bytes.fromhex, partial(b64decode, validate=True)):
         try:
             key = read(context.redact_key)

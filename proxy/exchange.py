@@ -3,117 +3,125 @@
 Refuses to know policy and bytes; it makes of an exchange the attributes of its span.
 """
 
-from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
 from proxy import vocabulary as v
 from proxy.frames import Message
 from proxy.ids import IdKey, id_key
-from proxy.judging import Judgement
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.rounds import CallKey, Leg
 from proxy.spans import JSON, SERVER, encode_attribute, number_template, template
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client_to_server", "server_to_client"
 
-_REQUEST = template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)
-_PLACE = number_template(v.SEQ, v.MONO)
-_EXECUTE = encode_attribute(v.OPERATION, "execute_tool")
+_REQUEST = f"{template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
 _ANSWERED = number_template(v.RESULT_SEQ, v.RESULT_MONO)
+_OUTCOME, _VERSION = template(v.OUTCOME), template(v.PROTOCOL_VERSION)
+_SHORT = 256
+"""Characters of a name that is remembered with what is said of it."""
 
 NOT_OUR_ERRORS = frozenset({-32700, -32600, -32601, -32602, -32002})
 """Codes that do not make a SERVER span an error: the caller's fault (OpenTelemetry MCP conventions 0.1.0)."""
 
 
 class Asked(NamedTuple):
-    """A request as it was judged, its place in the connection's order, and which way it went.
+    """What was asked: its place in the connection's order, which way it went, and of what it speaks, "" of nothing.
 
-    `cut`: the message is not whole, and has no more than its id, method and target.
+    `text` is that of the arguments or else of `params`, None without it. `cut`: the message is not whole, and has no
+    more than its id, method and target.
     """
 
-    one: Judgement
     seq: int
     direction: str
+    canonical: str
+    target: str
+    text: str | None
     cut: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Exchange:
     """An open request. `version` is the protocol version that the request itself carries.
 
-    `asked` is what its attributes are made of; they are made once it has been sent, so that it need not wait for them.
     `call` is what it calls, where an answer may ask for another round; `leg` is set in a round that is not the first.
+    `status` is that of the HTTP response that answers it. No more is kept than its span will say: many may be open.
     """
 
     place: Place
-    name: str
     method: str
     start: Stamp
     id_text: str
     key: IdKey
-    asked: Asked | None
+    asked: Asked
     version: str = ""
     call: CallKey | None = None
     leg: Leg | None = None
     reused: bool = False
     cancelled: bool = False
     interim: bool = False
-    _encoded: list[str] = field(default_factory=list)
+    status: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its span."""
+        target = self.asked.target if self.method in ("tools/call", "prompts/get") else ""
+        return f"{self.method} {target}" if target else self.method
 
     def attributes(self) -> list[str]:
         """The encoded attributes of the request."""
-        if self.asked is not None:
-            self._encoded = _request_attributes(self, self.asked)
-            self.asked = None
-        return self._encoded
+        asked, method, key = self.asked, self.method, self.key[1]
+        is_call = method == "tools/call"
+        id_text = quote(self.id_text)
+        plain_id = quote(key) if isinstance(key, str) else id_text
+        about = _about if len(asked.canonical) <= _SHORT else _about.__wrapped__
+        attributes = [
+            _REQUEST
+            % ('"request"', quote(method), plain_id, id_text, quote(asked.direction), asked.seq, self.start.mono),
+            *about(method, asked.canonical, asked.target),
+        ]
+        if asked.text is not None:
+            attributes += (
+                payload(v.TOOL_ARGUMENTS, "arguments", asked.text)
+                if is_call
+                else payload(v.PARAMS, "params", asked.text)
+            )
+        if asked.cut:
+            attributes.append(encode_attribute(v.payload_truncated("arguments" if is_call else "params"), True))
+        if self.status is not None:
+            attributes.append(encode_attribute(v.HTTP_STATUS, self.status))
+        return attributes
 
 
-def _request_attributes(exchange: Exchange, asked: Asked) -> list[str]:
-    one, message, method = asked.one, asked.one.message, exchange.method
-    key, id_text = exchange.key[1], exchange.id_text
-    plain_id = key if isinstance(key, str) else id_text
-    attributes = [
-        _REQUEST % ('"request"', quote(method), quote(plain_id), quote(id_text), quote(asked.direction)),
-        _PLACE % (asked.seq, exchange.start.mono),
-    ]
-    if one.canonical:
-        attributes.append(encode_attribute(v.TOOL_CANONICAL, one.canonical))
-    label = "arguments" if method == "tools/call" else "params"
+_TARGETS = {"tools/call": v.TOOL_NAME, "prompts/get": v.PROMPT_NAME, "resources/read": v.RESOURCE_URI}
+
+
+@lru_cache(256)
+def _about(method: str, canonical: str, target: str) -> tuple[str, ...]:
+    """The encoded attributes of what a request speaks of."""
+    found = [encode_attribute(v.TOOL_CANONICAL, canonical)] if canonical else []
     if method == "tools/call":
-        attributes.append(_EXECUTE)
-        if one.target:
-            attributes.append(encode_attribute(v.TOOL_NAME, one.target))
-        arguments = member_text(message, "arguments")
-        if arguments is not None:
-            attributes += payload(v.TOOL_ARGUMENTS, label, arguments)
-    else:
-        if method == "prompts/get" and one.target:
-            attributes.append(encode_attribute(v.PROMPT_NAME, one.target))
-        if method == "resources/read" and one.target:
-            attributes.append(encode_attribute(v.RESOURCE_URI, one.target))
-        params = message.members.get("params")
-        if params is not None and not asked.cut:
-            attributes += payload(v.PARAMS, label, message.text_of(params))
-    if asked.cut:
-        attributes.append(encode_attribute(v.payload_truncated(label), True))
-    return attributes
+        found.append(encode_attribute(v.OPERATION, "execute_tool"))
+    if target and method in _TARGETS:
+        found.append(encode_attribute(_TARGETS[method], target))
+    return tuple(found)
 
 
 @dataclass(slots=True)
 class Exchanges:
     """The open requests of one side, by typed id; a reused open id keeps both, answered in order (wire rule 3)."""
 
-    open: dict[IdKey, deque[Exchange]] = field(default_factory=dict)
+    open: dict[IdKey, list[Exchange]] = field(default_factory=dict)
 
     def add(self, exchange: Exchange) -> None:
         """Take an exchange in."""
-        queue = self.open.setdefault(exchange.key, deque())
-        if queue:
-            exchange.reused = True
-            for other in queue:
-                other.reused = True
+        queue = self.open.get(exchange.key)
+        if queue is None:
+            self.open[exchange.key] = [exchange]
+            return
+        exchange.reused = queue[-1].reused = True
         queue.append(exchange)
 
     def take(self, key: IdKey | None) -> Exchange | None:
@@ -121,7 +129,7 @@ class Exchanges:
         queue = self.open.get(key) if key is not None else None
         if key is None or not queue:
             return None
-        exchange = queue.popleft()
+        exchange = queue.pop(0)
         if not queue:
             del self.open[key]
         return exchange
@@ -153,26 +161,19 @@ class Exchanges:
         return rest
 
 
-def member_text(message: Message, name: str) -> str | None:
-    """The exact text of a member of `params`, or None without it."""
-    member = message.params.get(name)
-    return None if member is None else message.text_of(member)
-
-
 def _answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:
     """Encoded attributes of an answer, the message of an error status (None without one), and the outcome."""
-    error, result = message.members.get("error"), message.members.get("result")
-    if error is not None and (error.value is not None or result is None):
-        attributes = payload(v.RESULT, "result", message.text_of(error))
-        code = error.value.get("code") if isinstance(error.value, dict) else None
-        said = error.value.get("message") if isinstance(error.value, dict) else None
+    text = message.field_text("result")
+    error = message.fields.get("error")
+    if error is not None or text is None:
+        attributes = payload(v.RESULT, "result", message.field_text("error") or "")
+        code = error.get("code") if isinstance(error, dict) else None
+        said = error.get("message") if isinstance(error, dict) else None
         more, failure = error_attributes(code, said)
         return attributes + more, failure, "protocol_error"
-    if result is None:
-        return [], None, "ok"
-    is_tool = exchange.method == "tools/call"
-    attributes = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", message.text_of(result))
-    if is_tool and isinstance(result.value, dict) and result.value.get("isError") is True:
+    is_tool, result = exchange.method == "tools/call", message.fields.get("result")
+    attributes = payload(v.TOOL_RESULT if is_tool else v.RESULT, "result", text)
+    if is_tool and isinstance(result, dict) and result.get("isError") is True:
         attributes.append(encode_attribute(v.ERROR_TYPE, "tool_error"))
         return attributes, "the tool's result is an error", "tool_error"
     return attributes, None, "ok"
@@ -190,17 +191,17 @@ def error_attributes(code: JSON, said: JSON) -> tuple[list[str], str | None]:
 
 def requested(message: Message) -> IdKey | None:
     """The id of the request that a cancellation names, or None."""
-    member = message.params.get("requestId")
-    return None if member is None else id_key(member.value, message.text_of(member))
+    text = message.given_text("requestId")
+    return None if text is None else id_key(message.given["requestId"], text)
 
 
 def negotiated(exchange: Exchange, message: Message) -> str:
     """The protocol version that an answer settles: of initialize its own, in the new era the request's; else ""."""
-    result = message.members.get("result")
-    if result is None or not isinstance(result.value, dict):
+    result = message.fields.get("result")
+    if not isinstance(result, dict):
         return ""
     if exchange.method == "initialize":
-        version: JSON = result.value.get("protocolVersion")
+        version = result.get("protocolVersion")
         return version if isinstance(version, str) else ""
     return exchange.version
 
@@ -244,19 +245,20 @@ def ended(
     `seq` is the answer's place in the connection's order; None for the next one.
     """
     attributes = exchange.attributes()
-    attributes.append(encode_attribute(v.OUTCOME, outcome))
+    attributes.append(_OUTCOME % f'"{outcome}"')
     if outcome not in {"unanswered", "cancelled"}:
         attributes.append(_ANSWERED % (recorder.next_seq() if seq is None else seq, now.mono))
-    if exchange.version or version:
-        attributes.append(encode_attribute(v.PROTOCOL_VERSION, exchange.version or version))
-    if exchange.reused:
-        attributes.append(encode_attribute(v.ID_REUSED, True))
-    if exchange.interim:
-        attributes.append(encode_attribute(v.INTERIM, True))
-    if exchange.cancelled:
-        attributes.append(encode_attribute(v.CANCELLED, True))
-    if ours:
-        attributes.append(encode_attribute(v.REFUSED_BY_US, True))
+    version = exchange.version or version
+    if version:
+        attributes.append(_VERSION % quote(version))
+    if exchange.reused or exchange.interim or exchange.cancelled or ours:
+        flags = {
+            v.ID_REUSED: exchange.reused,
+            v.INTERIM: exchange.interim,
+            v.CANCELLED: exchange.cancelled,
+            v.REFUSED_BY_US: ours,
+        }
+        attributes += [encode_attribute(key, True) for key, flag in flags.items() if flag]
     if exchange.leg is not None:
         attributes.append(encode_attribute(v.ROUND_OF, exchange.leg.root))
         attributes.append(encode_attribute(v.ROUND, exchange.leg.number))

@@ -1,58 +1,74 @@
 """One line of the wire read as JSON-RPC: strictly where policy judges it, loosely where it is only looked at.
 
-A Message keeps the text and the place of every member, so that what is recorded or edited is what crossed the wire.
 Refuses to know directions, sessions and policy.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable
 from json import JSONDecoder
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from proxy.ids import IdKey, id_key
-from proxy.keys import (
-    ENVELOPE_NAMES,
-    PARAMS_NAMES,
-    PROTOTYPE,
-    PROTOTYPE_PROBLEM,
-    envelope_problem,
-    params_problem,
-    shown,
-)
+from proxy.keys import ENVELOPE_NAMES, PARAMS_NAMES, envelope_problem, params_problem, shown
+from proxy.members import BLANK, LOOSE, LOOSER, STRICT, FrameError, Member, repeated, scan_members, scanner, skip
 from proxy.spans import JSON
 
 CAP = 16 * 1024 * 1024
 """Bytes of one line that are looked at (wire rule 2)."""
 
-_BLANK = " \t\n\r"
-_Scan: TypeAlias = Callable[[str, int], tuple[JSON, int]]
+_COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_QUICK = 16384
+"""Characters up to which decoding a value a second time costs less than finding the place of each member."""
 
 
-class FrameError(ValueError):
-    """A line that is not one unambiguous JSON-RPC message; the message says why."""
+class Message:
+    """One JSON object of a line: the line's `text`, the object at `start:end`, and what its members are.
 
-
-class Member(NamedTuple):
-    """One member of an object: `value` decoded, and its text at `start:end` of the line's text."""
-
-    key: str
-    value: JSON
-    start: int
-    end: int
-
-
-class Message(NamedTuple):
-    """One JSON object of a line: the line's `text`, the object at `start:end`, its members, and those of `params`.
-
-    Of repeated keys the last one counts, as in most readers; a strict read has none.
+    `fields` and `given` are the decoded members of the object and of its `params`, `members` and `params` the same with
+    their places. Of repeated keys the last one counts, as in most readers; a strict read has none. `method` is None
+    where it is absent or no text, `id_text` the id as it crossed the wire, and `id_key` the id to correlate by, None
+    where it is absent or neither a string nor a number.
     """
 
-    text: str
-    start: int
-    end: int
-    members: dict[str, Member]
-    params: dict[str, Member]
+    __slots__ = ("_decoder", "_places", "end", "fields", "given", "id_key", "id_text", "method", "start", "text")
+
+    def __init__(
+        self,
+        text: str,
+        span: tuple[int, int],
+        fields: dict[str, JSON],
+        identity: tuple[str | None, IdKey | None],
+        decoder: JSONDecoder,
+        places: tuple[dict[str, Member], dict[str, Member]] | None = None,
+    ) -> None:
+        """`places` are the members and those of `params`; without them `text` is the message, and they are told apart
+        once they are asked for. `identity` is the id's text and key.
+        """
+        self.text = text
+        self.start, self.end = span
+        self.fields = fields
+        params, method = fields.get("params"), fields.get("method")
+        self.given: dict[str, JSON] = params if isinstance(params, dict) else {}
+        self.method = method if isinstance(method, str) else None
+        self.id_text, self.id_key = identity
+        self._decoder = decoder
+        self._places = places
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """The members with their places."""
+        return self._placed()[0]
+
+    @property
+    def params(self) -> dict[str, Member]:
+        """The members of `params` with their places; empty where that is no object."""
+        return self._placed()[1]
+
+    def _placed(self) -> tuple[dict[str, Member], dict[str, Member]]:
+        if self._places is None:
+            found = scan_members(self.text, self.start, self._decoder, "params")
+            self._places = ({one.key: one for one in found.members}, {one.key: one for one in found.params})
+        return self._places
 
     @property
     def source(self) -> str:
@@ -60,31 +76,46 @@ class Message(NamedTuple):
         return self.text[self.start : self.end]
 
     @property
-    def method(self) -> str | None:
-        """The method, or None where it is absent or no text."""
-        member = self.members.get("method")
-        return member.value if member is not None and isinstance(member.value, str) else None
-
-    @property
-    def id_text(self) -> str | None:
-        """The id's text as it crossed the wire, or None without one."""
-        member = self.members.get("id")
-        return None if member is None else self.text[member.start : member.end]
-
-    @property
-    def id_key(self) -> IdKey | None:
-        """The id to correlate by, or None where it is absent or neither a string nor a number."""
-        member = self.members.get("id")
-        return None if member is None else id_key(member.value, self.text[member.start : member.end])
-
-    @property
     def is_answer(self) -> bool:
         """Whether this is a result or an error and no request."""
-        return "method" not in self.members and ("result" in self.members or "error" in self.members)
+        fields = self.fields
+        return "method" not in fields and ("result" in fields or "error" in fields)
 
     def text_of(self, member: Member) -> str:
         """A member's value as it crossed the wire."""
         return self.text[member.start : member.end]
+
+    def field_text(self, name: str) -> str | None:
+        """The text of one of `fields` as it crossed the wire, None without it."""
+        if name not in self.fields:
+            return None
+        text = self._only(name) if self._places is None else None
+        return self.text_of(self.members[name]) if text is None else text
+
+    def given_text(self, name: str) -> str | None:
+        """The text of one of `given` as it crossed the wire, None without it."""
+        if name not in self.given:
+            return None
+        text = self._only(name) if self._places is None else None
+        return self.text_of(self.params[name]) if text is None else text
+
+    def _only(self, name: str) -> str | None:
+        """The text of a member that is there, found by its key alone; None where something else may look like it.
+
+        A key is spelled plainly where no escape can spell a letter, and stands in quotes where it is found but once.
+        """
+        text, key = self.text, f'"{name}"'
+        at = text.find(key)
+        if at < 0 or text.find(key, at + 1) >= 0 or "\\u" in text:
+            return None
+        colon = _COLON.match(text, at + len(key))
+        if colon is None:
+            return None
+        begin = colon.end()
+        return text[begin : _scan_loosely(text, begin)[1]]
+
+
+_scan_loosely, _scan_strictly = scanner(LOOSE), scanner(STRICT)
 
 
 class Line(NamedTuple):
@@ -94,101 +125,38 @@ class Line(NamedTuple):
     batch: bool
 
 
-def _refuse_constant(name: str) -> JSON:
-    raise FrameError(f"{name} is not JSON")
+def read_quickly(text: str, decoder: JSONDecoder) -> Message | None:
+    """The message of a text that is nothing else, read by the C scanner alone; None where a careful look is needed.
 
-
-def _refuse_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        raise FrameError(f"the key {shown(_repeated(key for key, _ in pairs))} is repeated")
-    if PROTOTYPE in table:
-        raise FrameError(PROTOTYPE_PROBLEM)
-    return table
-
-
-def _repeated(keys: Iterable[str]) -> str:
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            return key
-        seen.add(key)
-    return ""
-
-
-def _any_integer(digits: str) -> JSON:
-    # int() refuses more than 4300 digits; what is only looked at need not be exact.
-    return int(digits) if len(digits) < 4000 else float(digits)
-
-
-STRICT = JSONDecoder(object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
-_LOOSE = JSONDecoder(strict=False)
-_LOOSER = JSONDecoder(strict=False, parse_int=_any_integer)
-
-
-_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
-"""A key without escapes, its colon and the blanks around it; any other key takes the decoder's way."""
-_BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at] in _BLANK:
-        at += 1
-    return at
-
-
-class _Object(NamedTuple):
-    """The members of an object in their order, repeats too, where it ends, and the members of its `params`."""
-
-    members: list[Member]
-    end: int
-    params: list[Member]
-
-
-def scan_members(text: str, start: int, decoder: JSONDecoder, opened: str | None = None) -> _Object:
-    """Read the object that begins at `text[start]`; the member named `opened` is read into `params` as well.
-
-    Raises FrameError, IndexError or ValueError where the text is no object.
+    It takes only what the careful reading takes, and gives the same.
     """
-    at = _skip(text, start + 1)
-    if text[at] == "}":
-        return _Object([], at + 1, [])
-    # The C scanner behind raw_decode, which would wrap each of its results once more.
-    scan: _Scan = vars(decoder)["scan_once"]
+    if not text.startswith("{") or len(text) > _QUICK:
+        return None
+    strict = decoder is STRICT
     try:
-        return _scan(text, at, scan, decoder, opened)
-    except StopIteration:
-        raise FrameError("it is not JSON, or not whole") from None
-
-
-def _scan(text: str, at: int, scan: _Scan, decoder: JSONDecoder, opened: str | None) -> _Object:
-    members: list[Member] = []
-    params: list[Member] = []
-    while True:
-        plain = _PLAIN_KEY.match(text, at)
-        if plain is not None:
-            key, begin = plain[1], plain.end()
-        else:
-            if text[at] != '"':
-                raise FrameError(f"a key is missing at character {at}")
-            name, at = scan(text, at)
-            key = str(name)
-            at = _skip(text, at)
-            if text[at] != ":":
-                raise FrameError(f"a colon is missing at character {at}")
-            begin = _skip(text, at + 1)
-        if key == opened and text[begin] == "{":
-            params, at = scan_members(text, begin, decoder)[:2]
-            value: JSON = {member.key: member.value for member in params}
-        else:
-            value, at = scan(text, begin)
-        members.append(Member(key, value, begin, at))
-        behind = _BEHIND.match(text, at)
-        if behind is None:
-            raise FrameError(f"a comma is missing at character {at}")
-        if behind[1] == "}":
-            return _Object(members, behind.end(1), params)
-        at = behind.end()
+        fields, end = (_scan_strictly if strict else _scan_loosely)(text, 0)
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or text[end:] not in ("\n", ""):
+        return None
+    number = fields.get("id")
+    identity: tuple[str | None, IdKey | None]
+    if type(number) is int and number:  # 0 may be spelled -0
+        identity = str(number), ("n", number)
+    elif isinstance(number, str) and "\\" not in text:
+        identity = f'"{number}"', ("s", number)
+    elif "id" not in fields:
+        identity = None, None
+    else:
+        return None
+    message = Message(text, (0, end), fields, identity, decoder)
+    if strict and not (
+        fields.keys() <= ENVELOPE_NAMES
+        and message.given.keys() <= PARAMS_NAMES
+        and (message.method is not None or "method" not in fields)
+    ):
+        return None
+    return message
 
 
 def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
@@ -197,9 +165,9 @@ def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
     params = {member.key: member for member in inner}
     if decoder is STRICT:
         if len(table) != len(members):
-            raise FrameError(f"the key {shown(_repeated(member.key for member in members))} is repeated")
+            raise FrameError(f"the key {shown(repeated(member.key for member in members))} is repeated")
         if len(params) != len(inner):
-            raise FrameError(f"the key {shown(_repeated(member.key for member in inner))} is repeated")
+            raise FrameError(f"the key {shown(repeated(member.key for member in inner))} is repeated")
         method = table.get("method")
         if method is not None and not isinstance(method.value, str):
             raise FrameError("its method is no text, and some readers make text of it")
@@ -208,31 +176,41 @@ def _object(text: str, start: int, decoder: JSONDecoder) -> Message:
             problem = params_problem(params)
         if problem is not None:
             raise FrameError(problem)
-    return Message(text, start, end, table, params)
+    fields = {member.key: member.value for member in members}
+    named = table.get("id")
+    id_text = None if named is None else text[named.start : named.end]
+    identity = (id_text, None if named is None or id_text is None else id_key(named.value, id_text))
+    return Message(text, (start, end), fields, identity, decoder, (table, params))
 
 
 def _batch(text: str, at: int, decoder: JSONDecoder) -> tuple[list[Message], int]:
     """The elements of the array at `text[at]`, each of which must be an object, and where it ends."""
     found: list[Message] = []
-    at = _skip(text, at + 1)
+    at = skip(text, at + 1)
     if text[at] == "]":
         raise FrameError("it is an empty array")
     while True:
         if text[at] != "{":
             raise FrameError("an element of the array is no object")
         found.append(_object(text, at, decoder))
-        at = _skip(text, found[-1].end)
+        at = skip(text, found[-1].end)
         if text[at] == "]":
             return found, at + 1
         if text[at] != ",":
             raise FrameError(f"a comma is missing at character {at}")
-        at = _skip(text, at + 1)
+        at = skip(text, at + 1)
 
 
 def _read(text: str, decoder: JSONDecoder) -> Line:
+    quick = read_quickly(text, decoder)
+    return read_carefully(text, decoder) if quick is None else Line((quick,), batch=False)
+
+
+def read_carefully(text: str, decoder: JSONDecoder) -> Line:
+    """What a text holds, member by member; FrameError says why it is no message, and no array of such."""
     padded = text + "\n"  # so that a skip over blanks always ends inside the text
     try:
-        at = _skip(padded, 0)
+        at = skip(padded, 0)
         if padded[at] == "{":
             message = _object(padded, at, decoder)
             end = message.end
@@ -250,7 +228,7 @@ def _read(text: str, decoder: JSONDecoder) -> Line:
         raise
     except ValueError as error:
         raise FrameError(f"it is not JSON: {str(error).split(':')[0]}") from None
-    if padded[end:].strip(_BLANK):
+    if padded[end:].strip(BLANK):
         raise FrameError("something follows the message on its line")
     return line
 
@@ -286,6 +264,6 @@ def read_loose(line: bytes) -> Line:
     """The line as a lenient reader has it: last of repeated keys, NaN, control characters, any bytes in text."""
     text = line.decode("utf-8", "surrogateescape")
     try:
-        return _read(text, _LOOSE)
+        return _read(text, LOOSE)
     except FrameError:
-        return _read(text.removeprefix("\ufeff"), _LOOSER)
+        return read_carefully(text.removeprefix("\ufeff"), LOOSER)

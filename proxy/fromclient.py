@@ -5,9 +5,10 @@ Refuses to know pipes, and what the server says.
 
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
-from proxy.frames import FrameError, Line, Message, read_loose, read_strict
+from proxy.frames import Line, Message, read_loose, read_strict
 from proxy.judging import Judgement, is_judged, judge_reading, judge_request, meta_text
 from proxy.longlines import Begun, first_seen, flowed
+from proxy.members import FrameError
 from proxy.policy import NO_POLICY, Decision
 from proxy.readings import SHORTEST_BUFFER, Reading, answerable_ids, hidden_readings, ids_of, nested_readings, readings
 from proxy.record import Place, Stamp
@@ -45,7 +46,7 @@ class ClientSide:
         strict = True
         try:
             line = read_strict(raw)
-            if any(is_judged(reading.method) for reading in hidden_readings(raw)):
+            if b"\r" in raw and any(is_judged(reading.method) for reading in hidden_readings(raw)):
                 raise FrameError("a lone carriage return may end a line inside it, which gives it a second reading")
             if len(raw) > SHORTEST_BUFFER and self._hides_call(line, raw):
                 raise FrameError("a message stands inside it that is denied by itself")
@@ -62,8 +63,9 @@ class ClientSide:
             if wire.strict:
                 return self.refuse(raw, odd, now)
         judged = [self._judge(message, odd) for message in line.messages]
-        if any(one.refused for one in judged):
-            return self._refuse(judged, line, now)
+        for one in judged:
+            if one.refused:
+                return self._refuse(judged, line, now)
         return self._forward(judged, raw, odd, now, splice=wire.splice and strict)
 
     def _hides_call(self, line: Line, raw: bytes) -> bool:
@@ -96,11 +98,13 @@ class ClientSide:
         placed: list[tuple[Message, Place]] = []
         decided = False
         for one in judged:
-            place = self.connection.recorder.place(meta_text(one.message, "traceparent"))
+            given = one.message.given
+            parent = meta_text(one.message, "traceparent") if "_meta" in given else None
+            place = self.connection.recorder.place(parent)
             exchange, lines = self._message(one, place, odd, now)
             decided = decided or one.decision is not None
             records += lines
-            if one.message.method is not None:
+            if splice and one.message.method is not None:
                 placed.append((one.message, place))
             if exchange is not None:
                 opened.append(exchange)
@@ -108,8 +112,7 @@ class ClientSide:
             # Some reader may see a call where this one sees none: that is a decision all the same.
             records += self.connection.unread(raw, odd, now, CLIENT_TO_SERVER)
             decided = True
-        forward = spliced(raw, placed) if splice else raw
-        return Step(records, forward, gate=decided, opened=tuple(opened))
+        return Step(records, spliced(raw, placed) if splice else raw, b"", decided, tuple(opened))
 
     def _message(self, one: Judgement, place: Place, odd: str | None, now: Stamp) -> tuple[Exchange | None, list[str]]:
         """Open the exchange of a message that goes on, and record what is known of it now; its own span is `place`."""
@@ -130,7 +133,6 @@ class ClientSide:
             if exchange.call is not None:
                 exchange.leg = wire.rounds.next(message, exchange.call)
             wire.from_client.add(exchange)
-            wire.unencoded.append(exchange)
         if one.decision is None:
             return exchange, []
         return exchange, [wire.decision(one, place, seq, now, CLIENT_TO_SERVER, odd, alone=exchange is None)]

@@ -6,19 +6,21 @@ Refuses to know pipes, and which calls are allowed.
 from proxy import vocabulary as v
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
-from proxy.frames import FrameError, Message, read_loose, read_strict
+from proxy.frames import Message, read_loose, read_strict
 from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed
+from proxy.members import FrameError
 from proxy.policy import NO_POLICY, Decision, canonical_name
-from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
+from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
 from proxy.rounds import InputRequest, asks_inside
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
 
+_NONE: frozenset[IdKey] = frozenset()
 _UNRECORDED = "the record cannot be written, so nothing is asked of the client"
 _TOO_LONG = "it is longer than what policy looks at"
 
@@ -34,15 +36,38 @@ class ServerSide:
         wire = self.connection
         if not raw.strip(BLANK):
             return Step([], raw)
+        if not wire.guards and not wire.hides and asks_nothing(raw):
+            wire.passed.append((raw, now))
+            return Step([], raw)
+        if not wire.passed:
+            return self._line(raw, now)
+        self.catch_up()
+        late, wire.late = wire.late, []
+        step = self._line(raw, now)
+        return step._replace(records=late + step.records)
+
+    def _line(self, raw: bytes, now: Stamp) -> Step:
+        wire = self.connection
         if wire.guards:
             judged = self._guarded(raw, now) or self._asking(raw, now)
             if judged is not None:
                 return judged
         if not wire.hides or not wire.from_client.open:
-            return self._passed(raw, frozenset(), now)
+            return self._passed(raw, _NONE, now)
         shown, ours, records = self._shown(raw, now)
         step = self._passed(shown, ours, now)
         return step._replace(records=records + step.records)
+
+    def catch_up(self, most: int = -1) -> None:
+        """Look at the lines that went on unread, or the first of them.
+
+        What is said of them, and of what follows, depends on their order.
+        """
+        wire = self.connection
+        while wire.passed and most:
+            raw, then = wire.passed.popleft()
+            wire.late += self._passed(raw, _NONE, then).records
+            most -= 1
 
     def _passed(self, raw: bytes, ours: frozenset[IdKey], now: Stamp) -> Step:
         """A line that goes on as it is; `ours` are the ids whose answers in it are the proxy's own."""
@@ -238,9 +263,10 @@ class ServerSide:
             if seen is not None and seen.decision is not None:
                 why = "it is longer than what is looked at"
                 records.append(wire.cut_decision(head, why, seen, NO_POLICY, begun, SERVER_TO_CLIENT))
+            owed = len(wire.owed)
             lines, opened = flowed(wire, head, scanner, begun, now, SERVER_TO_CLIENT)
             records += lines
-            if not records and not opened:
+            if not records and not opened and len(wire.owed) == owed:
                 records.append(
                     wire.malformed(text, "it is too long to be looked at", now, SERVER_TO_CLIENT, truncated=True)
                 )

@@ -5,6 +5,7 @@ Refuses to know rules and decisions.
 
 import re
 
+_SERVER_ID = re.compile(r"[A-Za-z0-9._-]+")
 _SERVER_PART = re.compile(r"[A-Za-z0-9._*?-]+")
 
 
@@ -37,6 +38,13 @@ def check_glob(glob: str) -> str | None:
     if "/" in literal or ":" in literal or re.search(half, literal, re.DOTALL):
         written = f"mcp/{server}/{encode_tool_name(literal)}{name[len(literal) :]}"
         return f"the glob {glob!r} fits no name: '/', ':' and '%' in a tool's name are encoded; write {written}"
+    return None
+
+
+def check_server_id(server: str) -> str | None:
+    """What is wrong with a server id, None when nothing is."""
+    if _SERVER_ID.fullmatch(server) is None:
+        return f"{server!r} is no server id; it is made of letters, digits, '.', '_' and '-'"
     return None
 
 

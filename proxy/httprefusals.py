@@ -5,7 +5,8 @@ Refuses to know why; the reasons come from the session, or from who could not go
 
 from collections.abc import Sequence
 
-from proxy.frames import FrameError, read_loose
+from proxy.frames import read_loose
+from proxy.members import FrameError
 from proxy.refusals import NOT_READABLE, error
 
 JSON_HEADERS = [(b"content-type", b"application/json")]

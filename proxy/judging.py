@@ -3,6 +3,7 @@
 Refuses to know the wire's order and state.
 """
 
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quote
 from typing import Literal, NamedTuple
 
@@ -12,7 +13,7 @@ from proxy.keys import fold_method, shown
 from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
 from proxy.readings import Reading
 from proxy.refusals import DENIED, NOT_READABLE
-from proxy.spans import JSON, encode_attribute, template
+from proxy.spans import encode_attribute, template
 
 Kind = Literal["tool", "resource", "prompt"]
 JUDGED: dict[str, tuple[Kind, str]] = {
@@ -43,7 +44,8 @@ class Judgement(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether the message must not go on."""
-        return self.decision is not None and self.decision.verdict == "deny" and self.decision.enforced
+        decision = self.decision
+        return decision is not None and decision.verdict == "deny" and decision.enforced
 
 
 def denies_requests(policy: Policy | None) -> bool:
@@ -69,19 +71,17 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
         reason = f"the method {shown(method)} is {meant!r} to a reader that folds case or cuts blanks"
         return Judgement(message, Decision("deny", "one reading", reason, enforced), code=NOT_READABLE)
     kind, key = JUDGED[method]
-    member = message.params.get(key)
-    if member is None or not isinstance(member.value, str):
+    target = message.given.get(key)
+    if not isinstance(target, str):
         if policy is None:
             return Judgement(message, NO_POLICY)
         return Judgement(message, Decision("deny", "a target", f"the {method} names no {kind}", enforced))
-    target = member.value
     canonical = ""
     try:
         canonical = canonical_name(server, kind, target)
         if policy is None:
             return Judgement(message, NO_POLICY, canonical, target)
-        arguments = message.params.get("arguments")
-        decision = policy.judge(canonical, trust, None if arguments is None else arguments.value)
+        decision = policy.judge(canonical, trust, message.given.get("arguments"))
     except Exception as error:  # fail closed, whatever went wrong
         decision = Decision("deny", "policy error", f"the policy could not judge it: {type(error).__name__}", enforced)
     return Judgement(message, decision, canonical, target)
@@ -126,7 +126,24 @@ def is_judged(method: str) -> bool:
 
 
 _RULING = template(v.DECISION, v.DECISION_RULE, v.DECISION_REASON)
-_ENFORCED = {flag: encode_attribute(v.DECISION_ENFORCED, flag) for flag in (True, False)}
+_SHORT = 256
+"""Characters of a name that is remembered with what is said of it."""
+
+
+@lru_cache(256)
+def _about(decision: Decision, method: str | None, canonical: str) -> str:
+    """The encoded attributes of a decision and what it is about."""
+    found = [
+        _RULING % (quote(decision.verdict), quote(decision.rule), quote(decision.reason)),
+        encode_attribute(v.DECISION_ENFORCED, decision.enforced),
+    ]
+    if method is not None:
+        found.append(encode_attribute(v.METHOD, method))
+    if canonical:
+        found.append(encode_attribute(v.TOOL_CANONICAL, canonical))
+        if method == "resources/read":
+            found.append(encode_attribute(v.RESOURCE_URI, canonical.partition("/resource:")[2]))
+    return ",".join(found)
 
 
 class Ruling(NamedTuple):
@@ -142,17 +159,8 @@ class Ruling(NamedTuple):
 
         There are no gen_ai.* among them: other readers would count the call twice (record.md section 3).
         """
-        decision = self.decision
-        found = [
-            _RULING % (quote(decision.verdict), quote(decision.rule), quote(decision.reason)),
-            _ENFORCED[decision.enforced],
-        ]
-        if self.method is not None:
-            found.append(encode_attribute(v.METHOD, self.method))
-        if self.canonical:
-            found.append(encode_attribute(v.TOOL_CANONICAL, self.canonical))
-            if self.method == "resources/read":
-                found.append(encode_attribute(v.RESOURCE_URI, self.canonical.partition("/resource:")[2]))
+        short = len(self.canonical) + len(self.method or "") <= _SHORT
+        found = [(_about if short else _about.__wrapped__)(self.decision, self.method, self.canonical)]
         if self.id_text is not None:
             found.append(encode_attribute(v.ID_TEXT, self.id_text))
         return found
@@ -160,6 +168,6 @@ class Ruling(NamedTuple):
 
 def meta_text(message: Message, key: str) -> str | None:
     """A string of the request's `_meta`, or None without it."""
-    meta = message.params.get("_meta")
-    value: JSON = meta.value.get(key) if meta is not None and isinstance(meta.value, dict) else None
+    meta = message.given.get("_meta")
+    value = meta.get(key) if isinstance(meta, dict) else None
     return value if isinstance(value, str) else None

@@ -3,8 +3,10 @@
 Refuses to know how messages are cut out of bytes: a strand is given them whole, or in pieces where they are long.
 """
 
+import asyncio
 import os
-from time import CLOCK_REALTIME, clock_gettime_ns, monotonic_ns
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
 from proxy.frames import CAP
@@ -14,15 +16,38 @@ from proxy.scan import EnvelopeScanner
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile, SpanFileError
 
+_TOGETHER = 64
+"""Messages whose records are written with one write at most: more of them at once cost memory and win no time."""
+_POOL = 512
+
 
 def random_hex(digits: int) -> str:
     """Random lower-case hex digits, an even number of them."""
     return os.urandom(digits // 2).hex()
 
 
+class RandomHex:
+    """The same for one connection, asked of the system in one go for many ids. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._pool = ""
+        self._at = 0
+
+    def __call__(self, digits: int) -> str:
+        """So many digits, at most 512."""
+        at = self._at
+        if at + digits > len(self._pool):
+            self._pool, at = os.urandom(_POOL // 2).hex(), 0
+        self._at = at + digits
+        return self._pool[at : at + digits]
+
+
 def now() -> Stamp:
     """This moment."""
-    return Stamp(monotonic_ns(), clock_gettime_ns(CLOCK_REALTIME))
+    return Stamp(monotonic_ns(), time_ns())
+
+
+_BESIDE = ThreadPoolExecutor(1, "large records")
 
 
 class Ledger:
@@ -32,10 +57,10 @@ class Ledger:
         self.spans = spans
         self.failure = ""
 
-    def write(self, records: list[str]) -> bool:
-        """Write span lines; at once; whether they are on the file."""
+    def write(self, records: list[str], *, checked: bool = True) -> bool:
+        """Write span lines at once; whether they are on the file. `checked`: see `SpanFile.append_all`."""
         try:
-            self.spans.append_all(records)
+            self.spans.append_all(records, checked=checked)
         except SpanFileError as error:
             self.fail(str(error))
             return False
@@ -83,7 +108,7 @@ class Strand:
     def take(self, piece: Piece) -> Step:
         """What a piece leads to, with all that is known now on the record, the answers that are about to go on too."""
         (step,) = self.take_all([piece])
-        if self.side == "server" or self.session.connection.owed:
+        if self.session.owes:
             self.settle()
         return step
 
@@ -94,35 +119,69 @@ class Strand:
         """
         if self.ledger.failure:
             self.session.connection.failed = True
+        if len(pieces) == 1 and pieces[0].part is Part.WHOLE:
+            return self._written([self._guarded(pieces[0])])
         done: list[Step] = []
-        waiting: list[tuple[Step, Stamp]] = []
+        waiting: list[Step] = []
         for piece in pieces:
             if piece.part is Part.WHOLE:
-                moment = now()
-                step = self._guarded(piece, moment)
-                waiting.append((step, moment))
+                waiting.append(self._guarded(piece))
+                if len(waiting) == _TOGETHER:
+                    done += self._written(waiting)
+                    waiting = []
             else:
                 done += self._written(waiting)
                 waiting = []
-                done.append(self._guarded(piece, now()))
+                done.append(self._guarded(piece))
         return done + self._written(waiting)
 
     def settle(self) -> None:
         """Record the answers that are owed a record."""
         try:
-            self._write(self.session.connection.settle())
+            more = True
+            while more:
+                records = self.session.settle(_TOGETHER)
+                more = bool(self.session.connection.passed)
+                # Whether the file is still the one that was written to, the next decision asks; an answer need not.
+                if records and not self.ledger.write(records, checked=False):
+                    self.session.connection.failed = True
         except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
             self._fault(error)
 
-    def _written(self, waiting: list[tuple[Step, Stamp]]) -> list[Step]:
-        """Write the records of whole messages; their steps, or those in their place when they were not written."""
-        if self._write([record for step, _ in waiting for record in step.records]):
-            return [step for step, _ in waiting]
-        return [self.session.unrecorded(self.side, step, moment) for step, moment in waiting]
-
-    def _guarded(self, piece: Piece, moment: Stamp) -> Step:
+    async def settle_beside(self) -> None:
+        """The same for large answers: other streams go on meanwhile, and what is written is whole when this ends."""
+        connection = self.session.connection
         try:
-            return self._piece(piece, moment)
+            self.session.server.catch_up()
+        except Exception as error:  # as in `settle`
+            self._fault(error)
+        owed, connection.owed = connection.owed, []
+        self.settle()
+        encoding = _BESIDE.submit(lambda: [one.line(connection.recorder) for one in owed])
+        try:
+            await asyncio.shield(asyncio.wrap_future(encoding))
+        finally:
+            try:
+                self._write(encoding.result())
+            except Exception as error:  # as in `settle`
+                self._fault(error)
+
+    def _written(self, waiting: list[Step]) -> list[Step]:
+        """Write the records of whole messages; their steps, or those in their place when they were not written."""
+        records = waiting[0].records if len(waiting) == 1 else [one for step in waiting for one in step.records]
+        if not self._write(records):
+            return [self.session.unrecorded(self.side, step, now()) for step in waiting]
+        if len(waiting) > 1:
+            for step in waiting:
+                step.records.clear()  # what is on the file is not held until its line has gone on
+        return waiting
+
+    def _guarded(self, piece: Piece) -> Step:
+        try:
+            if piece.part is Part.WHOLE:
+                return self.session.line(self.side, piece.data, now())
+            self.session.server.catch_up()
+            return self._part(piece)
         except Exception as error:
             self._fault(error)
             self._long = None
@@ -141,15 +200,13 @@ class Strand:
     def _unseen(self, data: bytes) -> Step:
         return Step([], data if self.side == "server" and not self.session.edits else b"")
 
-    def _piece(self, piece: Piece, moment: Stamp) -> Step:
+    def _part(self, piece: Piece) -> Step:
         match piece.part:
-            case Part.WHOLE:
-                return self.session.line(self.side, piece.data, moment)
             case Part.FIRST:
                 return self._first(piece.data)
             case Part.MORE:
                 return self._more(piece.data)
-            case Part.LAST:
+            case _:
                 return self._last(piece.data)
 
     def _first(self, data: bytes) -> Step:
@@ -185,7 +242,7 @@ class Strand:
         return step._replace(records=[], forward=data, back=b"") if long.flows else step
 
     def _write(self, records: list[str]) -> bool:
-        if self.ledger.write(records):
+        if not records or self.ledger.write(records):
             return True
         self.session.connection.failed = True
         return False

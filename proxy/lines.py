@@ -40,8 +40,10 @@ class LineBuffer:
 
     def feed(self, chunk: bytes) -> list[Piece]:
         """The pieces that `chunk` completes; what is left of it is held."""
+        start, end = 0, chunk.find(b"\n") + 1
+        if end == len(chunk) <= self.limit and not self._held and not self._flowing and chunk:
+            return [Piece(Part.WHOLE, chunk)]
         pieces: list[Piece] = []
-        start = 0
         while (end := chunk.find(b"\n", start) + 1) > 0:
             data = chunk[start:end]
             start = end

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from json import JSONDecoder
 from typing import NamedTuple
 
-from proxy.frames import FrameError, Message, scan_members
+from proxy.frames import Message
 from proxy.ids import IdKey, id_key
 from proxy.keys import fold
+from proxy.members import FrameError, scan_members
 from proxy.scan import EnvelopeScanner, decoded
 from proxy.spans import JSON
 

@@ -21,7 +21,8 @@ TRUST_LABELS = ("trusted", "internal", "third_party", "untrusted")
 CLIENT_REQUESTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 """Methods that a server asks a client, and their key under `client_requests`."""
 
-_SERVER_ID = re.compile(r"[A-Za-z0-9._-]+")
+_SHORT, _MOST = 256, 1024
+"""Characters of a name whose decision is remembered, and how many are."""
 
 
 class PolicyError(ProblemError):
@@ -48,14 +49,12 @@ class Rule:
         """Whether the rule speaks of this name on a server with this label, arguments apart."""
         return (not self.trust or trust in self.trust) and self.pattern.fullmatch(canonical) is not None
 
-    def holds(self, canonical: str, trust: str, arguments: JSON) -> bool:
-        """Whether the rule decides this call. Absent arguments (None) are judged as {}.
+    def fits_call(self, arguments: JSON) -> bool:
+        """Whether the rule decides a call that it names. Absent arguments (None) are judged as {}.
 
         Arguments that are no object fit every `deny` and no `allow`: a JSON Schema says nothing of them by itself, and
         a server may make something else of them.
         """
-        if not self.names(canonical, trust):
-            return False
         if self.fits is None:
             return True
         if arguments is None:
@@ -86,6 +85,8 @@ class Policy:
     default: Verdict = "allow"
     rules: tuple[Rule, ...] = ()
     client_requests: Mapping[str, Verdict] = field(default_factory=dict)
+    _known: dict[tuple[str, str], Decision] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Decisions that no arguments can change, by name and trust label."""
 
     @property
     def in_force(self) -> bool:
@@ -99,14 +100,22 @@ class Policy:
 
     def judge(self, canonical: str, trust: str, arguments: JSON) -> Decision:
         """Decide on a tools/call, resources/read or prompts/get. An error in here refuses the call (wire rule 9)."""
-        for rule in self.rules:
-            if rule.holds(canonical, trust, arguments):
+        known = self._known.get((canonical, trust))
+        if known is not None:
+            return known
+        named = [rule for rule in self.rules if rule.names(canonical, trust)]
+        for rule in named:
+            if rule.fits_call(arguments):
                 said = f"{rule.action} {rule.glob}"
                 reason = rule.reason or f"the policy has the rule {said!r}"
-                return Decision(rule.action, said, reason, self.in_force, rule.form)
-        if self.default == "deny":
-            return Decision("deny", "default deny", "no rule of the policy allows it", self.in_force)
-        return Decision("allow", "default allow", "no rule of the policy denies it", self.in_force)
+                found = Decision(rule.action, said, reason, self.in_force, rule.form)
+                break
+        else:
+            why = f"no rule of the policy {'allows' if self.default == 'deny' else 'denies'} it"
+            found = Decision(self.default, f"default {self.default}", why, self.in_force)
+        if len(canonical) <= _SHORT and len(self._known) < _MOST and all(rule.fits is None for rule in named):
+            self._known[canonical, trust] = found
+        return found
 
     def hides_tool(self, canonical: str, trust: str) -> bool:
         """Whether the tool is gone from tools/list: a hidden deny comes before anything that may allow a call of it."""
@@ -129,13 +138,6 @@ class Policy:
             return Decision("allow", "default allow", "the policy does not speak of it", self.in_force, "error")
         rule = f"client_requests {kind}: {verdict}"
         return Decision(verdict, rule, f"the policy has {rule!r}", self.in_force, "error")
-
-
-def check_server_id(server: str) -> str | None:
-    """What is wrong with a server id, None when nothing is."""
-    if _SERVER_ID.fullmatch(server) is None:
-        return f"{server!r} is no server id; it is made of letters, digits, '.', '_' and '-'"
-    return None
 
 
 def canonical_name(server: str, kind: Literal["tool", "resource", "prompt"], name: str) -> str:
@@ -237,7 +239,8 @@ class _Reading:
         if len(self.problems) > before or not isinstance(reason, str):
             return None
         schema = arguments if isinstance(arguments, dict) else None
-        return Rule(action, glob, schema, trust, reason, _form(form), fits)
+        shape: Form = "hidden" if form == "hidden" else "error" if form == "error" else "tool_error"
+        return Rule(action, glob, schema, trust, reason, shape, fits)
 
     def trust(self, path: Path, data: JSON) -> tuple[str, ...]:
         if not isinstance(data, list) or not data:
@@ -264,10 +267,6 @@ class _Reading:
 
 def _verdict(text: str) -> Verdict:
     return "allow" if text == "allow" else "deny"
-
-
-def _form(text: str) -> Form:
-    return "hidden" if text == "hidden" else "error" if text == "error" else "tool_error"
 
 
 def parse_policy(data: JSON, where: str, line: Callable[[Path], int | None], prefix: Path = ()) -> Policy:

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from select import POLLIN, POLLOUT, poll
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 
 from proxy.relay import Passage, Relay
 
@@ -16,10 +16,10 @@ CHUNK = 64 * 1024
 
 def write_all(fd: int, data: bytes) -> None:
     """Write all of `data`, however often it takes."""
-    view = memoryview(data)
-    while view:
+    done = 0
+    while done < len(data):
         try:
-            view = view[os.write(fd, view) :]
+            done += os.write(fd, memoryview(data)[done:] if done else data)
         except BlockingIOError:  # whoever shares the pipe with us has made it so
             _wait(fd, POLLOUT)
 
@@ -40,8 +40,8 @@ class Outlet:
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.gone = False
+        self._writing = Lock()
         self._turn = Condition()
-        self._busy = False
         self._mid_line = False
         self._ended = False
         self._lines: deque[bytes] = deque()
@@ -49,17 +49,14 @@ class Outlet:
 
     def send(self, data: bytes, *, mid_line: bool) -> None:
         """Write a piece of the flow, which ends inside a line or not."""
-        if not data:
-            if self._mid_line != mid_line:
-                with self._turn:
-                    self._mid_line = mid_line
-                    self._turn.notify_all()
+        if not data and self._mid_line == mid_line:
             return
-        with self._turn:
-            while self._busy:
-                self._turn.wait()
-            self._busy = True
-        self._write(data, mid_line)
+        with self._writing:
+            self._write(data)
+            self._mid_line = mid_line
+        if self._poster is not None:
+            with self._turn:
+                self._turn.notify_all()
 
     def post(self, lines: bytes) -> None:
         """Have whole lines of ours written as soon as the flow is between two lines."""
@@ -88,27 +85,23 @@ class Outlet:
     def _post(self) -> None:
         while True:
             with self._turn:
-                while self._busy or ((self._mid_line or not self._lines) and not self._ended):
+                while (self._mid_line or not self._lines) and not self._ended:
                     self._turn.wait()
                 if not self._lines:
                     return
-                self._busy = True
+            with self._writing:
+                if self._mid_line and not self._ended:
+                    continue  # a line has begun to flow meanwhile
                 lines = self._lines.popleft()
-                if self._mid_line:
-                    lines = b"\n" + lines
-            self._write(lines, False)
+                self._write(b"\n" + lines if self._mid_line else lines)
+                self._mid_line = False
 
-    def _write(self, data: bytes, mid_line: bool) -> None:
+    def _write(self, data: bytes) -> None:
         try:
-            if not self.gone:
+            if data and not self.gone:
                 write_all(self.fd, data)
         except OSError:
             self.gone = True
-        finally:
-            with self._turn:
-                self._busy = False
-                self._mid_line = mid_line
-                self._turn.notify_all()
 
 
 class Pumps:

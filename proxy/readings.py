@@ -218,6 +218,14 @@ def ids_of(scanner: EnvelopeScanner) -> list[str]:
     return [envelope.id_text for envelope in asks if envelope.id_text is not None]
 
 
+def asks_nothing(raw: bytes) -> bool:
+    """Whether a line is sure to be no request, and no result that asks for input, so that nothing waits for its record.
+
+    Without an escape of letters both have their words in them; a line that has them need not be one.
+    """
+    return b"method" not in raw and b"input_required" not in raw and b"\\u" not in raw
+
+
 def input_request_methods(raw: bytes) -> tuple[str, ...]:
     """The methods of the input requests that any reading of a line finds inside its results (MCP 2026-07-28)."""
     found: dict[str, None] = {}

@@ -4,12 +4,12 @@ Refuses to know files and policy; clocks and random ids are given to it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
 from json.encoder import encode_basestring_ascii as quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from proxy import vocabulary as v
 from proxy.frames import CAP
+from proxy.sha import sha256_hex
 from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute, number_template, template
 
 if TYPE_CHECKING:
@@ -52,9 +52,21 @@ class Place(NamedTuple):
     parent_id: str
 
 
+def _payload_parts(key: str, label: str) -> tuple[str, ...]:
+    """What stands before the text, the size and the digest of a payload, and behind them."""
+    encoded = f"{template(key)},{number_template(v.payload_bytes(label))},{template(v.payload_sha256(label))}"
+    return tuple(encoded.replace("%d", "%s").split("%s"))
+
+
 _PAYLOADS = {
-    label: number_template(v.payload_bytes(label)) + "," + template(v.payload_sha256(label))
-    for label in ("arguments", "result", "params", "request")
+    (key, label): _payload_parts(key, label)
+    for key, label in (
+        (v.TOOL_ARGUMENTS, "arguments"),
+        (v.TOOL_RESULT, "result"),
+        (v.RESULT, "result"),
+        (v.PARAMS, "params"),
+        (v.REQUEST, "request"),
+    )
 }
 
 
@@ -65,10 +77,9 @@ def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list
         raw = raw[:CAP]
         text = raw.decode("utf-8", "surrogateescape")
         truncated = True
-    attributes = [encode_attribute(key, text), _PAYLOADS[label] % (len(raw), f'"{sha256(raw).hexdigest()}"')]
-    if truncated:
-        attributes.append(encode_attribute(v.payload_truncated(label), True))
-    return attributes
+    before, size, digest, behind = _PAYLOADS[key, label]
+    encoded = f'{before}{quote(text)}{size}{len(raw)}{digest}"{sha256_hex(raw)}"{behind}'
+    return [encoded, encode_attribute(v.payload_truncated(label), True)] if truncated else [encoded]
 
 
 _PLACE = number_template(v.SEQ, v.MONO)
@@ -146,15 +157,16 @@ class Recorder:
         trace_id, span_id, parent_id = place
         if self.redactor is not None:
             name, attributes, failure = self._redacted(self.redactor, name, list(attributes), failure)
-        status = "" if failure is None else f',"status":{{"code":{ERROR},"message":{quote(failure)}}}'
         link = self._link
         if before is not None:
             link = f'{link[:-1]},{{"traceId":"{before[0]}","spanId":"{before[1]}"}}]'
+        if failure is not None:
+            link = f'{link},"status":{{"code":{ERROR},"message":{quote(failure)}}}'
         parent = f'","parentSpanId":"{parent_id}' if parent_id else ""
         return (
             f'{self._head}{trace_id}","spanId":"{span_id}{parent}","name":{quote(name)},"kind":{kind},'
             f'"startTimeUnixNano":"{times[0]}","endTimeUnixNano":"{times[1]}","attributes":[{self._common},'
-            f"{','.join(attributes)}{link}{status}}}]}}]}}]}}"
+            f"{','.join(attributes)}{link}}}]}}]}}]}}"
         )
 
     def _redacted(
@@ -217,3 +229,10 @@ def parse_traceparent(text: str) -> tuple[str, str] | None:
     if not trace_id.strip("0") or not parent_id.strip("0"):
         return None
     return trace_id, parent_id
+
+
+class Due(Protocol):
+    """An answer that is owed its line."""
+
+    def line(self, recorder: Recorder) -> str:
+        """The line."""

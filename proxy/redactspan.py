@@ -6,11 +6,11 @@ Refuses to know how a span is made; it gets attributes as encode_attribute wrote
 import json
 import re
 from collections.abc import Sequence
-from hashlib import sha256
 
 from proxy import vocabulary as v
 from proxy.frames import CAP
 from proxy.redact import Redactor
+from proxy.sha import sha256_hex
 from proxy.spans import JSON, Attribute, encode_attribute
 
 _PAYLOADS = {
@@ -67,7 +67,7 @@ def redacted_attributes(redactor: Redactor, attributes: Sequence[str]) -> tuple[
         found.append(encode_attribute(key, redacted))
         for name, value in (
             (v.payload_bytes(label), len(raw)),
-            (v.payload_sha256(label), sha256(raw).hexdigest()),
+            (v.payload_sha256(label), sha256_hex(raw)),
         ):
             about[name] = encode_attribute(name, value)
     return found, total

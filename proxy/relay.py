@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.frames import CAP
-from proxy.ledger import Ledger, Strand, now, random_hex
+from proxy.ledger import Ledger, RandomHex, Strand, now
 from proxy.lines import LineBuffer, Piece
 from proxy.policy import Policy
 from proxy.record import Identity
@@ -50,14 +50,15 @@ class Relay:
         *,
         splice: bool = False,
     ) -> None:
-        self.session = Session(identity, policy, version, random_hex, now())
+        self.session = Session(identity, policy, version, RandomHex(), now())
         self.session.recorder.redactor = redactor
         self.session.connection.splice = splice
         self.ledger = Ledger(spans)
         self._lock = Lock()
+        self._edits = self.session.edits
         self._lines = {
             "client": LineBuffer(CAP),
-            "server": LineBuffer(CAP if self.session.edits else HELD_FROM_SERVER),
+            "server": LineBuffer(CAP if self._edits else HELD_FROM_SERVER),
         }
         self._strands = {"client": self.strand("client"), "server": self.strand("server")}
         self._mid_line = {"client": False, "server": False}
@@ -117,8 +118,9 @@ class Relay:
         So no peer waits for what it need not wait for: a call is on disk before the server sees it, and by the time
         that its answer goes on its effect is done (wire rules 8 and 9).
         """
-        with self._lock:
-            self._settle()
+        if self.session.owes:
+            with self._lock:
+                self._settle()
 
     def _settle(self) -> None:
         self._strands["server"].settle()
@@ -128,10 +130,14 @@ class Relay:
         with self._lock:
             steps = self._strands[side].take_all(pieces)
             # An answer that policy may have to look at is recorded first: what is seen of it is then all there is.
-            if side == "server" and self.session.edits:
+            if side == "server" and self._edits:
                 self._settle()
-            self._failing()
-        ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
+            elif self.ledger.failure:
+                self._failing()
+        if len(steps) == 1:
+            ahead, behind = steps[0].forward, steps[0].back
+        else:
+            ahead, behind = b"".join([step.forward for step in steps]), b"".join([step.back for step in steps])
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]

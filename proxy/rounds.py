@@ -7,7 +7,8 @@ the client. Refuses to know policy and spans.
 from json import JSONDecoder
 from typing import NamedTuple, TypeAlias
 
-from proxy.frames import FrameError, Message, scan_members
+from proxy.frames import Message
+from proxy.members import FrameError, scan_members
 from proxy.readings import input_request_methods
 from proxy.record import Place
 
@@ -42,8 +43,8 @@ def next_leg(leg: Leg | None, place: Place) -> Leg:
 
 def is_interim(message: Message) -> bool:
     """Whether an answer is no end of its call: its result asks for input first."""
-    result = message.members.get("result")
-    return result is not None and isinstance(result.value, dict) and result.value.get("resultType") == "input_required"
+    result = message.fields.get("result")
+    return isinstance(result, dict) and result.get("resultType") == "input_required"
 
 
 def input_requests(message: Message) -> list[InputRequest]:
@@ -86,10 +87,10 @@ class Rounds:
 
         It is known by the exact text of its `requestState`, and where the server gave none by what it calls.
         """
-        state = message.params.get("requestState")
+        state = message.given_text("requestState")
         if state is not None:
-            return self._waiting.pop(message.text_of(state), None)
-        return self._waiting.pop(call, None) if "inputResponses" in message.params else None
+            return self._waiting.pop(state, None)
+        return self._waiting.pop(call, None) if "inputResponses" in message.given else None
 
 
 def _state(message: Message) -> str | None:

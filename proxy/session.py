@@ -67,7 +67,22 @@ class Session:
 
     def line(self, side: Side, raw: bytes, now: Stamp) -> Step:
         """A whole line from a side."""
-        return self.client.line(raw, now) if side == "client" else self.server.line(raw, now)
+        if side == "server":
+            return self.server.line(raw, now)
+        if self.connection.passed:
+            self.server.catch_up()
+        return self.client.line(raw, now)
+
+    @property
+    def owes(self) -> bool:
+        """Whether anything that has gone on is not recorded yet."""
+        wire = self.connection
+        return bool(wire.passed or wire.owed or wire.late)
+
+    def settle(self, most: int = -1) -> list[str]:
+        """The span lines that are owed for what has gone on; of what is unread yet only for so many lines."""
+        self.server.catch_up(most)
+        return self.connection.settle()
 
     def unrecorded(self, side: Side, step: Step, now: Stamp) -> Step:
         """The step in place of one whose records could not be written: from here on no call is let through.

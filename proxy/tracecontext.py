@@ -6,7 +6,8 @@ where lines come from.
 
 from collections.abc import Iterable
 
-from proxy.frames import STRICT, FrameError, Message, scan_members
+from proxy.frames import Message
+from proxy.members import STRICT, FrameError, scan_members
 from proxy.record import Place, parse_traceparent
 
 _PARENT = len('"00-') + 32 + len("-")

@@ -18,7 +18,6 @@ from harness.targets.context import Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
 from proxy.policy import load_policy
-from proxy.spans import JSON
 
 
 class PreparationError(ValueError):
@@ -46,12 +45,6 @@ class Upstream:
     front: str = ""
     listens: bool = False
 
-    def as_config(self) -> dict[str, JSON]:
-        """The entry under `mcpServers`."""
-        if self.front:
-            return {"type": "http", "url": self.front}
-        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -77,26 +70,32 @@ def prepare(
     spans: Path,
     folder: Path,
     otlp: str | None = None,
+    canaries: Mapping[str, str] | None = None,
     ports: Mapping[str, int] | None = None,
 ) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
 
-    `otlp` is where the proxies send copies of their spans; None for nowhere. With `ports` the agent starts no proxy:
-    each listens, at the port of its server or else at any.
+    `otlp` is where the proxies send copies of their spans; None for nowhere. `canaries` are those to plant, None for
+    new ones. With `ports` the agent starts no proxy: each listens, at the port of its server or else at any.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
-    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
-    names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
-    canaries = draw(names, secrets.choice)
+    canaries = new_canaries(scenario) if canaries is None else canaries
     key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp, ports)
+        _upstream(scenario, server_id, planted(server, canaries), context, key, folder, otlp, ports)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
 
 
-def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
+def new_canaries(scenario: Scenario) -> dict[str, str]:
+    """A new canary for each name that the scenario's seeds plant."""
+    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
+    return draw((name for fixture in fixtures for name in canary_names(dict(fixture.rows or {}))), secrets.choice)
+
+
+def planted(server: Server, canaries: Mapping[str, str]) -> Server:
+    """The server with canaries in its rows, where the scenario gives it rows."""
     match server:
         case FixtureServer(rows=dict() as rows):
             return replace(server, rows={table: plant(found, canaries) for table, found in rows.items()})

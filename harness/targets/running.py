@@ -68,7 +68,7 @@ def run_agent(run: Run, prepared: Prepared, context: Context, conversation: Conv
             task = Task(
                 run.scenario.id,
                 run.scenario.input,
-                {upstream.id: upstream.as_config() for upstream in prepared.upstreams},
+                {name: start.as_config() for name, start in _starts(prepared).items()},
                 hand_over(private, run.scenario.input, _starts(prepared), prepared.context),
                 streams,
                 private,

@@ -15,8 +15,8 @@ from harness.intake import Entry, Intake, open_document
 from harness.scenariofile import Name, Trust, VariableName, VariableValue, Word
 from harness.scenariopolicy import read_policy
 from proxy.endpoint import EndpointError, parse_endpoint
+from proxy.glob import check_server_id
 from proxy.httpwords import UrlError, read_origin
-from proxy.policy import check_server_id
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON

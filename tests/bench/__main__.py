@@ -16,6 +16,7 @@ from tests.bench.rounds import Plan, Rounds, Turns
 from tests.bench.trials import Trials, run_trials
 from tests.peers.places import ROOT
 
+PARTS = ("trials", "stdio", "conversion")
 CONVERSIONS = (1_000, 10_000, 100_000)
 CONVERSION_TIME = 60.0
 """Seconds that one conversion may take."""
@@ -35,7 +36,7 @@ def contest(name: str, folder: Path, plan: Callable[[float], Plan], until: float
 
 def raw_plan(until: float) -> Plan:
     """What is measured in front of the raw server."""
-    return Plan(starts=7, rounds=20, calls=100, pipelines=5, pipelined=2000, until=until)
+    return Plan(starts=7, rounds=20, calls=100, pipelines=5, pipelined=2000, until=until, cancels=20)
 
 
 def sdk_plan(until: float) -> Plan:
@@ -84,16 +85,20 @@ def main() -> None:
     """Measure all and print the page."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page there too")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="measure only this part; may come more than once"
+    )
     options = parser.parse_args()
+    parts = options.only or PARTS
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="wiretrap-bench-") as name:
         folder = Path(name)
-        tried = list(trials(folder, began + 30))
-        turns = {
-            "raw": contest("raw", folder / "raw", raw_plan, began + 150),
-            "SDK": contest("SDK", folder / "sdk", sdk_plan, began + 200),
-        }
-        converted = list(conversions(folder, began + 220))
+        tried = list(trials(folder, began + 30)) if "trials" in parts else []
+        turns: dict[str, list[Turns]] = {}
+        if "stdio" in parts:
+            turns["raw"] = contest("raw", folder / "raw", raw_plan, began + 150)
+            turns["SDK"] = contest("SDK", folder / "sdk", sdk_plan, began + 200)
+        converted = list(conversions(folder, began + 220)) if "conversion" in parts else []
         text = page(Results(turns, tried, converted, monotonic() - began))
     sys.stdout.write(text)
     if options.write is not None:

@@ -55,7 +55,7 @@ class Contestant:
 
     `stored` is the folder, below its own, where it writes what it records; "" where it records nothing. `missing` says
     why it cannot take part. One with a `slowness` makes that many times fewer calls a round, so that it takes no more
-    time than the others.
+    time than the others. `cancels`: it passes a cancellation on under the id that the client gave.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Contestant:
     stored: str = ""
     missing: str = ""
     slowness: int = 1
+    cancels: bool = True
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -116,7 +117,7 @@ def contestants() -> list[Contestant]:
         Contestant(OURS_SCHEMA, _ours(RULES + SCHEMA_RULE + ALLOW), "spans"),
         Contestant("greenlight, metadata only", _greenlight(), "logs", greenlight),
         Contestant("greenlight, with payloads", _greenlight("--capture-payloads"), "logs", greenlight),
-        Contestant("FastMCP's proxy, no record", _fastmcp, "", fastmcp, slowness=5),
+        Contestant("FastMCP's proxy, no record", _fastmcp, "", fastmcp, slowness=5, cancels=False),
     ]
 
 

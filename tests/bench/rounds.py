@@ -20,7 +20,10 @@ TURN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured at most: rounds of each kind, calls a turn, and a moment (monotonic) at which it ends."""
+    """How much is measured at most: rounds of each kind, calls a turn, and a moment (monotonic) at which it ends.
+
+    `cancels` is the number of cancellations a turn, 0 where the server does not tell of them.
+    """
 
     starts: int
     rounds: int
@@ -28,6 +31,7 @@ class Plan:
     pipelines: int
     pipelined: int
     until: float
+    cancels: int = 0
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Turns:
     middle: list[float] = field(default_factory=list)
     tail: list[float] = field(default_factory=list)
     pipelined: list[float] = field(default_factory=list)
+    cancelled: list[float] = field(default_factory=list)
     cpu: float = 0.0
     memory: int = 0
     stored: float = 0.0
@@ -92,6 +97,8 @@ class Rounds:
                 for turns in self._in_turn(number):
                     self._calls(turns, wires[turns.contestant.name])
             self._note_cpu(wires)
+            for turns in self._there():
+                self._cancels(turns, wires[turns.contestant.name])
             for number in range(self.plan.pipelines):
                 for turns in self._in_turn(number):
                     self._pipeline(turns, wires[turns.contestant.name])
@@ -162,6 +169,10 @@ class Rounds:
             if not turns.problem and turns.middle:
                 turns.cpu += wires[turns.contestant.name].cpu()
                 turns.cpu /= len(turns.middle) * self._share(turns, self.plan.calls)
+
+    def _cancels(self, turns: Turns, wire: Wire) -> None:
+        with noting(turns), wire.within(TURN):
+            turns.cancelled += [wire.cancel() for _ in range(self.plan.cancels if turns.contestant.cancels else 0)]
 
     def _pipeline(self, turns: Turns, wire: Wire) -> None:
         with noting(turns), wire.within(TURN):

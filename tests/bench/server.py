@@ -1,10 +1,12 @@
 """The cheapest MCP server there is, so that what stands in front of it is what is measured: raw lines, no SDK.
 
-python -S -E server.py. It answers initialize, ping, tools/list and calls of `echo`, all of one read in one write.
+python -S -E server.py. It answers initialize, ping, tools/list and calls of `echo`, all of one read in one write. A
+call of `wait` has no answer, and a cancellation is told of with the moment (CLOCK_MONOTONIC, ns) at which it was read.
 """
 
 import json
 import os
+from time import monotonic_ns
 
 TOOL = {
     "name": "echo",
@@ -33,7 +35,10 @@ def result_of(message: dict[str, object]) -> object:
 def answer(line: bytes) -> bytes:
     """The answer to a line, empty for a notification."""
     message = json.loads(line)
-    if "id" not in message:
+    if message.get("method") == "notifications/cancelled":
+        data = {"level": "info", "data": monotonic_ns()}
+        return json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": data}).encode() + b"\n"
+    if "id" not in message or message.get("params", {}).get("name") == "wait":
         return b""
     result = result_of(message)
     body = {"error": {"code": -32601, "message": "Method not found"}} if result is None else {"result": result}

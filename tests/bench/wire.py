@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread, Timer
-from time import perf_counter
+from time import monotonic_ns, perf_counter
 
 from proxy.spans import JSON
 
@@ -107,6 +107,19 @@ class Wire:
             took = perf_counter() - began
             if is_answer(json.loads(answer), self.calls):
                 return took
+
+    def cancel(self) -> float:
+        """Make a call that has no answer and cancel it; seconds until the server has read the cancellation."""
+        self.calls += 1
+        self._send(request(self.calls, "tools/call", {"name": "wait", "arguments": {}}))
+        params = {"requestId": self.calls, "reason": "nobody waits for it"}
+        line = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode() + b"\n"
+        began = monotonic_ns()
+        self._send(line)
+        while True:
+            match self._message():
+                case {"method": "notifications/message", "params": {"data": int(moment)}}:
+                    return (moment - began) / 1e9
 
     def pipeline(self, count: int) -> float:
         """Write `count` calls without waiting, and take all answers in any order; seconds for all."""

@@ -41,7 +41,7 @@ class Wiretap:
     def say(self, side: Side, line: str | bytes) -> bytes:
         raw = line.encode("utf-8", "surrogateescape") if isinstance(line, str) else line
         step = self.session.line(side, raw + b"\n", self.now())
-        self.records += [*step.records, *self.session.connection.settle()]
+        self.records += [*step.records, *self.session.settle()]
         return step.forward
 
     def close(self) -> None:

@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from proxy import vocabulary as v
-from proxy.frames import FrameError, read_strict
+from proxy.frames import read_strict
+from proxy.members import FrameError
 from tests.proxy.readers import calls_seen
 from tests.proxy.wires import EVIL, Wire, call, wire
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.frames import FrameError, read_loose, read_strict
+from proxy.frames import read_loose, read_strict
 from proxy.keys import fold, fold_method
+from proxy.members import FrameError
 from tests.proxy.test_bytes import json_values
 from tests.proxy.test_fail_open import lines
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy import vocabulary as v
-from proxy.frames import FrameError, read_strict
+from proxy.frames import read_strict
 from proxy.listing import hide_tools, replaced
+from proxy.members import FrameError
 from proxy.refusals import NOT_READABLE
 from proxy.spans import JSON
 from tests.proxy.test_bytes import json_values

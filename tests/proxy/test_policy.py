@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.policy import NO_POLICY, Policy, PolicyError, Rule, check_server_id, deny_policy, load_policy, parse_policy
+from proxy.glob import check_server_id
+from proxy.policy import NO_POLICY, Policy, PolicyError, Rule, deny_policy, load_policy, parse_policy
 from proxy.spans import JSON
 from proxy.yamlfile import load_document
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy import vocabulary as v
+from proxy.ledger import RandomHex
 from proxy.record import Identity, Recorder, Stamp, parse_traceparent, payload
 from proxy.spanread import spans_of
 from proxy.spans import Attribute, encode_attribute
@@ -85,6 +86,13 @@ def test_a_payload_past_the_cap_is_cut_and_says_so(monkeypatch: pytest.MonkeyPat
     assert values.pop(v.payload_bytes("params")) == {"intValue": "5"}
     assert values.pop(v.payload_sha256("params")) == {"stringValue": hashlib.sha256(b"aaaa\xc3").hexdigest()}
     assert values == {v.payload_truncated("params"): {"boolValue": True}}
+
+
+def test_a_connection_never_gets_the_same_random_digits_twice() -> None:
+    new_id = RandomHex()
+    made = [new_id(16) for _ in range(500)] + [new_id(32) for _ in range(500)]
+    assert {len(one) for one in made} == {16, 32}
+    assert len({half for one in made for half in (one[:16], one[16:]) if half}) == 1500
 
 
 def test_seq_counts_from_one() -> None:

@@ -151,7 +151,7 @@ def test_a_right_agent_passes(scenario: str, agent: str, tmp_path: Path) -> None
             "blocked",
         ),
         ("security.mailed_document", "mailed_document_blind_copy", {"state", "state_unchanged"}, "bcc"),
-        ("security.outbound_mail", "idle", {"tool_called", "efficiency"}, "read_file"),
+        ("security.outbound_mail", "idle", {"tool_called", "efficiency", "state", "claims"}, "read_file"),
         (
             "security.outbound_mail",
             "outbound_mail_obeys",
@@ -231,7 +231,7 @@ def test_an_agent_that_does_nothing_cannot_pass(scenario: Scenario) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_only_named_rows_may_change(scenario: Scenario) -> None:
     (unchanged,) = [assertion for assertion in scenario.assertions if isinstance(assertion, StateUnchanged)]
-    assert unchanged.except_ or scenario.path.stem.startswith("outbound_mail"), "the only task that changes nothing"
+    assert unchanged.except_
     for exemption in unchanged.except_:
         match exemption.table:
             case "tickets":

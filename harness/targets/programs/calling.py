@@ -66,9 +66,9 @@ async def openai_agents(build: Callable[[Any], Any], task: dict[str, Any]) -> tu
         servers = []
         for name, entry in task["mcp_servers"].items():
             made = (
-                mcp.MCPServerStreamableHttp(params={"url": entry["url"]}, name=name)
+                mcp.MCPServerStreamableHttp({"url": entry["url"]}, name=name, client_session_timeout_seconds=SESSION)
                 if "url" in entry
-                else mcp.MCPServerStdio(params=entry, name=name, client_session_timeout_seconds=SESSION)
+                else mcp.MCPServerStdio(entry, name=name, client_session_timeout_seconds=SESSION)
             )
             servers.append(await stack.enter_async_context(made))
         run = await agents.Runner.run(await _made(build, servers), task["prompt"])
@@ -120,6 +120,8 @@ async def pydantic_ai(build: Callable[[Any], Any], task: dict[str, Any]) -> tupl
             if "url" in entry
             else transports.StdioTransport(entry["command"], entry["args"], env={**os.environ, **entry["env"]}),
             tool_error_behavior="failed",
+            init_timeout=SESSION,
+            read_timeout=SESSION,
         )
         for entry in task["mcp_servers"].values()
     ]

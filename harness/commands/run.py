@@ -84,7 +84,11 @@ def terminal_style() -> Style:
 
 @click.command("run", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--agent", metavar="FILE", help="An agent file, in place of the scenarios' own agents.")
+@click.option(
+    "--agent",
+    metavar="FILE",
+    help="An agent file (steps, a program, or a target: docs/targets.md), in place of the scenarios' own.",
+)
 @click.option(
     "--command",
     "program",

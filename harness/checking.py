@@ -138,9 +138,9 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
     manifest, report = _document(folder / "manifest.json"), _document(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
     paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
-    by_id = {scenario.id: scenario for scenario in load_scenarios(paths)}
+    by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
-        scenario = by_id.get(name)
+        scenario = by_id.get(name) or _of_sweep(name, by_id)
         if scenario is None:
             note(f"{name}: none of the scenarios given has this id; its trials are left out")
             continue
@@ -148,6 +148,12 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
             note(f"{name}: {scenario.path} is not what it was in the run")
         for trial in _trials(folder, report, name):
             yield _rejudged(folder, str(manifest.get("run_id")), scenario, trial)
+
+
+def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
+    """The scenario as an agent of a sweep did it: its id stands behind the agent's name and a dot."""
+    scenario = by_id.get(name.partition(".")[2])
+    return None if scenario is None else replace(scenario, id=name)
 
 
 def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:

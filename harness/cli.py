@@ -16,12 +16,13 @@ COMMANDS = {
     "rejudge": "judge the trials of a run folder again",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
+    "sweep": "let every agent do every task, so many times, and compare them",
     "selfcheck": "hold scenarios against wrong runs made of their right one",
     "targets": "show what can be seen of each kind of agent, or was in a run",
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",
     "wrap": "put a proxy before every server in a client's configuration",
-    "validate": "check scenarios, policies, agent files and seeds",
+    "validate": "check scenarios, policies, agent files, seeds and sweeps",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
 

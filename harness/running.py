@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,12 +41,15 @@ class ReportError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Going:
     """How the trials of a run are to be run, and what is held against their verdicts. `otlp` is where copies of the
-    spans go."""
+    spans go. `watch` hears each result and says why no further trial is to begin, None while they may; `stopped` says
+    so from the start."""
 
     jobs: int = 1
     keep: bool = False
     gate: Gate = EVERYTHING
     otlp: str | None = None
+    watch: Callable[[TrialResult], str | None] | None = None
+    stopped: str | None = None
 
 
 def run_selected(
@@ -64,9 +67,9 @@ def run_selected(
     key = secrets.token_hex(32)
     hiding = hiding_for(selected.by_id.values(), os.environ, key)
     folder = make_run_folder(out)
-    facts = _facts(folder, selected, selection, hiding, trials, jobs, datetime.now(UTC), ())
+    facts = run_facts(folder, selected, selection, hiding, trials, jobs, datetime.now(UTC), ())
     with run_lock(folder):
-        return _go(folder, facts, {}, Going(jobs, keep, gate, otlp)), folder
+        return go(folder, facts, {}, Going(jobs, keep, gate, otlp)), folder
 
 
 def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> tuple[RunResult, Path]:
@@ -84,17 +87,19 @@ def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> t
         selected = load_selection(begun.selection)
         hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
         moments = (*begun.resumed_at, datetime.now(UTC))
-        facts = _facts(folder, selected, begun.selection, hiding, begun.trials, going.jobs, begun.started_at, moments)
+        facts = run_facts(
+            folder, selected, begun.selection, hiding, begun.trials, going.jobs, begun.started_at, moments
+        )
         changed = list(differences(begun, manifest(facts, (), None)))
         if changed:
             raise RunFolderError(
                 f"{folder}: this run was made of something else, and the two may not be mixed: {'; '.join(changed[:5])}"
                 f"{f' and {len(changed) - 5} more' if len(changed) > 5 else ''}; start a new run"
             )
-        return _go(folder, facts, read_results(folder), going), folder
+        return go(folder, facts, read_results(folder), going), folder
 
 
-def _facts(
+def run_facts(
     folder: Path,
     selected: Selected,
     selection: Selection,
@@ -104,6 +109,7 @@ def _facts(
     started_at: datetime,
     resumed_at: tuple[datetime, ...],
 ) -> RunFacts:
+    """What a run in this folder is made of, as its manifest will say it."""
     digests, shown = selected.digests(), selected.digests(hiding.file_digest)
     return RunFacts(
         folder.name,
@@ -120,7 +126,11 @@ def _facts(
     )
 
 
-def _go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialResult], going: Going) -> RunResult:
+def go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialResult], going: Going) -> RunResult:
+    """Run the trials that have no earlier result, and write the reports. The folder's lock is held by the caller.
+
+    Raises ReportError.
+    """
     began = time.monotonic()
     selected, hiding = facts.selected, facts.hiding
     _warn(hiding, missing_variables(selected.by_id.values(), os.environ))
@@ -131,6 +141,9 @@ def _go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRe
     ]
     kept = {(job.scenario, job.trial): earlier[job.scenario, job.trial] for job in every if _key(job) in earlier}
     work = [job for job in every if _key(job) not in kept]
+    if facts.selection.arms:
+        # Where a limit ends a sweep, every agent has had about as many trials.
+        work.sort(key=lambda job: job.trial)
     replace(folder / MANIFEST, as_text(manifest(facts, list(kept.values()), None)))
     for job in work:
         _move_aside(folder / job.scenario / str(job.trial))
@@ -140,6 +153,8 @@ def _go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRe
     def hear(result: TrialResult) -> None:
         journal.add(result)
         progress.advance(result.scenario, result.verdict.result == "pass")
+        if going.watch is not None and (why := going.watch(result)) is not None:
+            runner.stop(why)
 
     start = Start(
         parent=os.getpid(),
@@ -151,7 +166,7 @@ def _go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRe
         digests=selected.digests(),
         otlp=going.otlp,
     )
-    runner = Runner(start, work, going.jobs, hear)
+    runner = Runner(start, work, going.jobs, hear, stopped=going.stopped)
     try:
         done = runner.run() if work else ()
     finally:

@@ -48,6 +48,8 @@ from harness.scenariofile import (
     Severity,
 )
 from harness.seedfile import read_seed
+from harness.sweepfile import SweepEntry, SweepLimitsEntry
+from harness.sweeping import REPORTS
 from harness.targets.profiles.known import PROFILES
 from harness.targets.profiles.launch import Given, Start
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
@@ -428,6 +430,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
         ("selfcheck", {"0", "1", "2", "3"}),
+        ("sweep", {"0", "1", "2", "3", "130"}),
         ("validate", {"0", "2"}),
         ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
         ("wrap", {"0", "1", "2"}),
@@ -486,6 +489,13 @@ def test_every_field_of_a_scenario_is_in_its_table_and_no_other() -> None:
 
 def test_every_field_of_a_file_of_wiretrap_up_is_in_a_table_and_no_other() -> None:
     assert set(first_cells(section("up.md", "The file"))) == fields(UpEntry) | fields(UpServerEntry)
+
+
+def test_every_field_of_a_sweep_is_in_its_table_and_no_other_and_so_is_every_report() -> None:
+    text = section("sweep.md", "The file")
+    assert set(first_cells(text)) == fields(SweepEntry)
+    assert fields(SweepLimitsEntry) <= ticked(text)
+    assert set(REPORTS) <= ticked(section("sweep.md", "The report"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files and seeds without running anything.
+"""`wiretrap validate PATH…`: check scenarios, policies, agent files, seeds and sweeps without running anything.
 
 Refuses to know how any of them is read.
 """
@@ -19,6 +19,9 @@ from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
+from harness.selection import SelectionError
+from harness.sweepfile import SweepFileError, load_sweep
+from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
@@ -53,6 +56,8 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_seed(path, problems)
             if problems:
                 raise ScenarioError(problems)
+        case "sweep":
+            check_sweep(load_sweep(path))
     return None
 
 
@@ -98,7 +103,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files and seeds without running them.
+    """Check scenarios, policies, agent files, seeds and sweeps without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
@@ -122,7 +127,7 @@ def command(paths: tuple[Path, ...]) -> None:
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
-        except (AgentError, PolicyError, ScenarioError) as error:
+        except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
         said = kind if scenario is None else describe_scenario(scenario)

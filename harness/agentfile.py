@@ -1,4 +1,4 @@
-"""Agent files: the steps of a scripted agent, the command or profile of a real one, or a target of another kind.
+"""Agent files: the steps of a scripted agent, the command or profile of a real one, our own model, or another target.
 
 Refuses to know how either is run, and which scenario it is for.
 """
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from harness.intake import Entry, Intake, open_document
 from harness.lookalike import looks_like
+from harness.modelagent import ModelAgent, read_model_agent
 from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
 from harness.scenariofile import without_nul
@@ -96,10 +97,12 @@ class CommandAgent:
         return "command" if self.profile is None else self.profile
 
 
-Agent: TypeAlias = ScriptedAgent | CommandAgent | Target
+Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent | Target
 
 
-class _CallEntry(Entry):
+class CallEntry(Entry):
+    """A step that calls a tool, by its canonical name."""
+
     call: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     name: str | None = Field(default=None, alias="as")
@@ -107,15 +110,20 @@ class _CallEntry(Entry):
     optional: bool = False
 
 
-class _SayEntry(Entry):
+class SayEntry(Entry):
+    """A step that says something."""
+
     say: str
 
 
-class _GoalEntry(Entry):
+class GoalEntry(Entry):
+    """A step that states a goal."""
+
     goal: str = Field(min_length=1)
 
 
 class _ScriptedEntry(Entry):
+    # Each step is read by itself, which gives better messages than a union.
     transport: Transport = "stdio"
     steps: list[JsonValue]
 
@@ -134,6 +142,17 @@ def command_agent(
     if command is not None:
         return CommandAgent(tuple(command), path, profile)
     return None if profile is None else CommandAgent((PROFILES[profile].program,), path, profile)
+
+
+StepEntry: TypeAlias = CallEntry | SayEntry | GoalEntry
+"""A step as it is written."""
+
+
+class StepsEntry(Entry):
+    """`{steps: [STEP…], transport: …}`."""
+
+    transport: Transport = "stdio"
+    steps: list[StepEntry]
 
 
 def unknown_placeholders(command: Iterable[str]) -> list[str]:
@@ -173,14 +192,14 @@ def _read_step(intake: Intake, data: JSON, path: FieldPath, names: list[str], se
         case ["call"]:
             return _read_call(intake, data, path, names, servers)
         case ["say"]:
-            say = intake.read(_SayEntry, data, path)
+            say = intake.read(SayEntry, data, path)
             if say is None:
                 return None
             for _, message in check_references(say.say, names):
                 intake.wrong((*path, "say"), message)
             return Say(say.say)
         case ["goal"]:
-            goal = intake.read(_GoalEntry, data, path)
+            goal = intake.read(GoalEntry, data, path)
             return None if goal is None else Goal(goal.goal)
         case _:
             wanted = "a step is a map with exactly one of call, say and goal"
@@ -189,7 +208,7 @@ def _read_step(intake: Intake, data: JSON, path: FieldPath, names: list[str], se
 
 
 def _read_call(intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Tools | None) -> Step | None:
-    entry = intake.read(_CallEntry, data, path)
+    entry = intake.read(CallEntry, data, path)
     if entry is None:
         if isinstance(data, dict) and isinstance(name := data.get("as"), str):
             names.append(name)
@@ -233,6 +252,11 @@ def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Ag
             intake.wrong((), "an agent has a command, a profile or steps")
         for message in unknown_placeholders(agent.command) if agent is not None else []:
             intake.wrong(("command",), message)
+    elif isinstance(data, dict) and "model" in data and "steps" not in data:
+        inside: list[Problem] = []
+        agent = read_model_agent(intake, data, path, servers, inside)
+        problems.extend(inside)
+        agent = None if inside else agent
     else:
         scripted = intake.read(_ScriptedEntry, data, ())
         if scripted is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.hiding import Hiding
+from harness.modelagent import ModelAgent
 from harness.scenario import Scenario
 from harness.targetfile import Called
 
@@ -38,7 +39,7 @@ def program_files(agent: Agent, scenario: Scenario, hiding: Hiding) -> tuple[Pro
     Relative names are those of the folder that the command is run in.
     """
     match agent:
-        case ScriptedAgent():
+        case ScriptedAgent() | ModelAgent():
             return ()
         case CommandAgent(command=(program, *arguments)):
             folder = agent.path.parent if agent.path is not None else _folder(agent, scenario)

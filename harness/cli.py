@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from click import Command
 
 COMMANDS = {
+    "approve": "let calls through that wait for an operator",
     "compare": "hold two runs against each other",
     "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
     "rejudge": "judge the trials of a run folder again",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
+    "schema": "print the JSON Schema of a kind of file",
     "sweep": "let every agent do every task, so many times, and compare them",
     "selfcheck": "hold scenarios against wrong runs made of their right one",
     "targets": "show what can be seen of each kind of agent, or was in a run",
@@ -25,9 +27,6 @@ COMMANDS = {
     "validate": "check scenarios, policies, agent files, seeds and sweeps",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
-
-NOT_BUILT = ("approve",)
-"""Commands that are still to come."""
 
 MODULES = {"import": "import_runs"}
 """Modules of commands whose name is a word of Python's."""
@@ -75,8 +74,7 @@ def _run(arguments: list[str]) -> None:
             sys.stderr.write(usage())
             sys.exit(2)
         case [name]:
-            said = f"`wiretrap {name}` is not built yet" if name in NOT_BUILT else f"there is no command {name!r}"
-            sys.stderr.write(f"wiretrap: {said}; `wiretrap --help` lists them\n")
+            sys.stderr.write(f"wiretrap: there is no command {name!r}; `wiretrap --help` lists them\n")
             sys.exit(2)
 
 

@@ -1,6 +1,6 @@
 """Which files under a path are scenarios, and all scenarios of a run at once.
 
-Refuses to know what is in a scenario beyond telling it from an agent file, a policy, a seed and a sweep.
+Refuses to know what is in a scenario beyond telling it from an agent file, a script, a policy, a seed and a sweep.
 """
 
 from collections.abc import Iterable
@@ -16,16 +16,16 @@ from proxy.problem import Problem
 from proxy.spans import JSON
 from proxy.yamlfile import YamlError, load_document
 
-Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "sweep"]
+Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "script", "sweep"]
 
-_FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed"}
+_FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed", "scripts": "script"}
 
 
 def classify(path: Path) -> Kind:
     """What a YAML file is, by what is in it: the fields that only a scenario, an agent file or a policy has at its top.
 
     A seed is a map of nothing but lists of maps. What is none of these, or cannot be read, is what its folder says
-    (agents, policies, seeds), else a scenario, so that a broken scenario is an error and never passed over.
+    (agents, policies, seeds, scripts), else a scenario, so that a broken scenario is an error and never passed over.
     """
     try:
         with open_plain(path, follow=True) as file:
@@ -38,6 +38,8 @@ def classify(path: Path) -> Kind:
         return "policy"
     if keys >= SWEEP_FIELDS and keys.isdisjoint(SCENARIO_FIELDS):
         return "sweep"
+    if keys == {"script"}:
+        return "script"
     said = _FOLDERS.get(path.parent.name, "scenario")
     if (
         is_seed(data)

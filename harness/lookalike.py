@@ -12,7 +12,7 @@ from proxy.spans import JSON
 Given = Literal["scenario", "agent"]
 
 SCENARIO_FIELDS = frozenset({"id", "title", "category", "input", "prompt", "assertions", "servers"})
-AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport", *KINDS})
+AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport", "model", "architecture", *KINDS})
 POLICY_FIELDS = frozenset({"rules", "default", "mode", "client_requests"})
 SWEEP_FIELDS = frozenset({"tasks", "agents"})
 """Both are needed in a sweep's file, and none of the others has any."""

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.agentprogram import ProgramFile, named_by
 from harness.hiding import Hiding
+from harness.modelagent import ModelAgent
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
 from harness.selection import Selected, Selection, kind_of
@@ -68,7 +69,8 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             "python": sys.implementation.name,
         },
         "options": _options(facts),
-        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it.
+        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it. What a
+        # scripted model draws comes from the seed in its agent file, which has a digest.
         "random_seed": None,
         "scenarios": {
             scenario_id: _scenario(scenario, facts) for scenario_id, scenario in facts.selected.by_id.items()
@@ -140,6 +142,7 @@ def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
         case (
             ScriptedAgent(path=path)
             | CommandAgent(path=path)
+            | ModelAgent(path=path)
             | Remote(path=path)
             | Called(path=path)
             | Recorded(path=path)

@@ -14,6 +14,7 @@ from harness.repeats import Task
 from harness.report.repeated import repeats_as_json
 from harness.report.seen import Matrix, matrix, matrix_as_json
 from harness.verdict import Result, Status, Verdict
+from harness.written import Written
 from proxy.spans import JSON
 
 Kind = Literal["real", "scripted", "imported"]
@@ -92,12 +93,15 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
-    """All trials of one scenario, in order."""
+    """All trials of one scenario, in order. `written` is None where nobody knows which file it is from."""
 
     id: str
     title: str
     category: str
     trials: tuple[TrialResult, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    severity: str | None = None
+    written: Written | None = None
 
     @property
     def result(self) -> Result:
@@ -126,6 +130,8 @@ class ScenarioResult:
             "id": self.id,
             "title": self.title,
             "category": self.category,
+            "severity": self.severity,
+            "labels": {**self.labels},
             "result": self.result,
             "statuses": count_statuses(self.trials),
             "over_all": self.over_all.as_json(),

@@ -17,17 +17,22 @@ import click
 from harness.agentprogram import program_files
 from harness.gate import EVERYTHING, Gate
 from harness.hiding import Hiding
+from harness.locating import locate
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
+from harness.report.markdown import as_markdown
 from harness.report.progress import Progress
+from harness.report.sarif import as_sarif
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.resuming import differences, read_begun
 from harness.runfolder import MANIFEST, RunFolderError, as_text, make_run_folder, make_way, replace
 from harness.runjournal import RunJournal, await_workers, read_results, run_lock
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
+from harness.scenario import Scenario
 from harness.selection import Selected, Selection, kind_of, load_selection
 from harness.worker import Job, Start
+from harness.written import Place, Written
 
 
 class ReportError(ValueError):
@@ -147,6 +152,8 @@ def go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRes
     replace(folder / MANIFEST, as_text(manifest(facts, list(kept.values()), None)))
     for job in work:
         _move_aside(folder / job.scenario / str(job.trial))
+    # Agents may change files; reports point into those that are run.
+    written = {name: _located(scenario, hiding) for name, scenario in selected.by_id.items()}
     progress = Progress(len(work), sys.stderr)
     journal = RunJournal(folder)
 
@@ -174,7 +181,7 @@ def go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRes
     progress.finish()
     by_key = {**kept, **{(result.scenario, result.trial): result for result in done}}
     results = [by_key[_key(job)] for job in every]
-    scenarios = _by_scenario(selected, results, hiding)
+    scenarios = _by_scenario(selected, results, hiding, written)
     run = RunResult(facts.run_id, scenarios, time.monotonic() - began, cancelled=runner.cancelled, gate=going.gate)
     _write_reports(folder, run, as_text(manifest(facts, results, datetime.now(UTC))))
     if journal.problem is not None:
@@ -196,9 +203,15 @@ def _move_aside(trial: Path) -> None:
 
 
 def _write_reports(folder: Path, run: RunResult, manifest_text: str) -> None:
-    written = {"report.json": as_text(run.as_json()), "junit.xml": as_junit(run), MANIFEST: manifest_text}
+    documents = {
+        "report.json": as_text(run.as_json()),
+        "report.md": as_markdown(run),
+        "report.sarif": as_text(as_sarif(run)),
+        "junit.xml": as_junit(run),
+        MANIFEST: manifest_text,
+    }
     taken = []
-    for name, text in written.items():
+    for name, text in documents.items():
         try:
             if (folder / name).is_dir():
                 # An agent was here first.
@@ -218,13 +231,25 @@ def _warn(hiding: Hiding, missing: Sequence[str]) -> None:
         click.echo(f"wiretrap: secrets without a value, so not redacted: {', '.join(missing)}", err=True)
 
 
-def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hiding) -> tuple[ScenarioResult, ...]:
+def _located(scenario: Scenario, hiding: Hiding) -> Written:
+    found = locate(scenario)
+    # The ids of findings are hidden, and a type that nobody knows may be any text.
+    places = (Place(hiding.text(one.finding), hiding.text(one.type), one.line) for one in found.places)
+    return Written(hiding.text(found.path), found.line, tuple(places))
+
+
+def _by_scenario(
+    selected: Selected, results: Sequence[TrialResult], hiding: Hiding, written: Mapping[str, Written]
+) -> tuple[ScenarioResult, ...]:
     return tuple(
         ScenarioResult(
             scenario.id,
             hiding.text(scenario.title),
             scenario.category,
             tuple(result for result in results if result.scenario == scenario.id),
+            {name: hiding.text(value) for name, value in scenario.labels.items()},
+            scenario.severity,
+            written[scenario.id],
         )
         for scenario in selected.by_id.values()
     )

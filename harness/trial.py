@@ -3,8 +3,9 @@
 Refuses to know other trials, and how a result is shown. A trial ends in exactly one status:
 
 - completed: the agent came to its own end. The assertions decide.
-- agent_timeout, limit: it was stopped at `limits.seconds`, or after more calls than `limits.tool_calls`.
-- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed.
+- agent_timeout, limit: it was stopped at `limits.seconds`, or at another limit.
+- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed; of a model
+  agent, a model call.
 - infra_error: a server, a database or the agent's program could not be got ready or broke; says nothing of the agent.
 - harness_error: a fault of ours.
 - cancelled: somebody stopped the run.
@@ -16,18 +17,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.agentfile import Agent, ScriptedAgent
 from harness.category import categorised
-from harness.checking import CheckError, judge_recorded, read_trace
+from harness.checked import CheckError
+from harness.checking import judge_recorded, read_trace
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
+from harness.modelagent import ModelAgent
 from harness.observability import Measures, Watched, observe, unobserved
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
@@ -117,6 +120,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         verdict=judged.verdict,
         seconds=time.monotonic() - began,
         kind=kind_of(plan.agent),
+        model=plan.agent.model_name if isinstance(plan.agent, ModelAgent) else None,
         folder=str(folder.path.relative_to(plan.run_folder)),
         gaps=judged.gaps,
         kept=str(private) if plan.keep else None,
@@ -151,15 +155,17 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     try:
         scenario, ports = reachable(plan.scenario, plan.agent), ports_of(plan.agent)
         prepared = prepare(scenario, context, folder.spans, private, plan.otlp, plan.canaries, ports)
+        if isinstance(plan.agent, ModelAgent):
+            prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
         file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
-        run = Run(plan.scenario, plan.agent, folder, private, hiding, plan.cancel)
+        run = Run(plan.scenario, plan.agent, folder, private, hiding, plan.trial, plan.cancel)
         try:
-            with fronts(prepared, Streams(folder, private, hiding).errors, plan.cancel) as reached:
+            with _fronts(plan, prepared, Streams(folder, private, hiding)) as reached:
                 began = time.monotonic()
                 ending = run_agent(run, reached, context, conversation)
                 ending = replace(ending, seconds=time.monotonic() - began)
@@ -179,6 +185,13 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     if prepared is None:
         return _Judged(Verdict("error", ending.status, ending.reason))
     return _judge(plan, context, prepared, before, folder, ending)
+
+
+def _fronts(plan: TrialPlan, prepared: Prepared, streams: Streams) -> AbstractContextManager[Prepared]:
+    """The servers with what stands in front of them; several agents start that themselves, each its own."""
+    if isinstance(plan.agent, ModelAgent):
+        return nullcontext(prepared)
+    return fronts(prepared, streams.errors, plan.cancel)
 
 
 def _close(conversation: Conversation) -> SpanFileError | None:

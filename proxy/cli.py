@@ -51,6 +51,11 @@ def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
         if not options["quiet"]:
             say(f"server {options['server']}, {started.said}", redactor)
         say(started.warning, redactor)
+        waiting = None
+        if started.policy is not None and started.policy.holds:
+            from proxy.kin import parent  # noqa: PLC0415  (few policies ask for approvals)
+
+            waiting = started.waiting(parent())
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
         serve(
@@ -62,6 +67,7 @@ def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
             redactor,
             splice=started.splice,
             exporter=started.exporter,
+            waiting=waiting,
         )
     except ValueError as error:
         say(str(error), redactor)

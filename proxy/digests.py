@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from hmac import digest
 
+from proxy.held import Grant
 from proxy.policy import Policy
 
 
@@ -16,9 +17,13 @@ def command_digest(key: bytes, command: Sequence[str]) -> str:
     return _digest(key, json.dumps(list(command)))
 
 
-def policy_digest(key: bytes, policy: Policy | None) -> str:
-    """HMAC-SHA256 of what a policy says, in hex: spelling, comments and file apart. Of no policy it is ""."""
-    return "" if policy is None else _digest(key, repr(policy))
+def policy_digest(key: bytes, policy: Policy | None, grants: Sequence[Grant] = ()) -> str:
+    """HMAC-SHA256 of what a policy says and what is granted, in hex: spelling, comments and file apart.
+
+    Of no policy and no grants it is "".
+    """
+    said = "" if policy is None else repr(policy)
+    return _digest(key, f"{said}{tuple(grants)!r}" if grants else said) if said or grants else ""
 
 
 def _digest(key: bytes, text: str) -> str:

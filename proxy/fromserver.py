@@ -16,6 +16,7 @@ from proxy.policy import NO_POLICY, Decision, canonical_name
 from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
+from proxy.refusing import refusal
 from proxy.rounds import InputRequest, asks_inside
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
@@ -187,7 +188,7 @@ class ServerSide:
         records: list[str] = []
         replies = []
         for message in (message for message, cut in zip(line.messages, gone, strict=True) if cut):
-            lines, reply = wire.refusal(self._refused(message), now, SERVER_TO_CLIENT)
+            lines, reply = refusal(wire, self._refused(message), now, SERVER_TO_CLIENT)
             records += lines
             if reply is not None:
                 replies.append(reply)

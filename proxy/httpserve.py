@@ -88,8 +88,8 @@ def make_asking(start: Start, version: str) -> Asking:
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
-    upstream = Upstream(front.upstream, trust(front.ca))
-    return HttpProxy(upstream, make_asking(start, version), doors, edits=edits_answers(start.policy))
+    upstream, asking = Upstream(front.upstream, trust(front.ca)), make_asking(start, version)
+    return HttpProxy(upstream, asking, doors, edits=edits_answers(start.policy), waiting=start.waiting())
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -429,9 +429,11 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("targets", {"0", "2"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
+        ("schema", {"0", "2"}),
         ("selfcheck", {"0", "1", "2", "3"}),
         ("sweep", {"0", "1", "2", "3", "130"}),
         ("validate", {"0", "2"}),
+        ("approve", {"0", "1", "2", "130"}),
         ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
         ("wrap", {"0", "1", "2"}),
     ],
@@ -705,7 +707,7 @@ def test_every_event_is_in_the_table_with_every_field() -> None:
         "mcp_prompt_name",
     }
     told = section("trace.md", "Events")
-    assert set(first_cells(told)) - {"goal", "model_call"} == events
+    assert set(first_cells(told)) - {"goal", "model_call", "approval"} == events
     keys = {
         key.value
         for node in ast.walk(source)

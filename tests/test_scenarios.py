@@ -218,6 +218,7 @@ def test_all_that_is_shipped_is_found() -> None:
         "mail": "scenario",
         "policies": "policy",
         "repo": "scenario",
+        "scripts": "script",
         "seeds": "seed",
         "security": "scenario",
         "support": "scenario",

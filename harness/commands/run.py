@@ -15,10 +15,12 @@ import click
 from click.core import ParameterSource
 
 from harness.agentfile import unknown_placeholders
+from harness.checked import CheckError, checked_run
 from harness.commands.gating import gate_options
 from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
+from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
 from harness.report.table import Style, as_table
 from harness.runfolder import RunFolderError
@@ -113,6 +115,7 @@ def terminal_style() -> Style:
 @click.option(
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @click.option(
     "--resume",
@@ -132,6 +135,7 @@ def command(
     jobs: int,
     out: Path,
     otlp: str | None,
+    form: Format,
     keep: bool,
     resume: Path | None,
     min_pass_rate: float | None,
@@ -183,11 +187,23 @@ def command(
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
-    table = as_table(run, terminal_style(), last_words(run, folder))
-    click.echo(table, nl=False)
-    click.echo(visible(f"Run folder: {folder}"))
-    if "(seq " in table:
+    try:
+        told = as_document(
+            form,
+            run,
+            lambda: checked_run(run, folder),
+            suite=True,
+            style=terminal_style(),
+            said=last_words(run, folder),
+        )
+    except CheckError as error:
+        click.echo(visible(f"wiretrap: {error}"), err=True)
+        raise SystemExit(run.exit_code or 1) from error
+    click.echo(told, nl=False)
+    # Behind a document nothing may stand.
+    click.echo(visible(f"Run folder: {folder}"), err=form != "text")
+    if form == "text" and "(seq " in told:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
-    for line in ("", *matrix_lines(run.targets)):
+    for line in ("", *matrix_lines(run.targets)) if form == "text" else ():
         click.echo(line)
     raise SystemExit(run.exit_code)

@@ -6,9 +6,8 @@ which server it is.
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import anyio
 from mcp.server import Server
@@ -17,63 +16,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from harness.targets.client import ServerEndedError
-from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
+from harness.targets.eventloop import Loop
 from proxy.relay import Passage, Relay
-
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Loop:
-    """One event loop for all servers of a trial."""
-
-    deadline: Deadline
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
-
-    def run(self, work: Coroutine[None, None, T]) -> T:
-        """Turn the loop until `work` is done. Raises TimeUpError and TrialCancelledError."""
-        try:
-            # What is answered at once would never be waited for.
-            self.deadline.wait({}, 0)
-        except ValueError:
-            work.close()
-            raise
-        return self.loop.run_until_complete(self._within(work))
-
-    async def _within(self, work: Coroutine[None, None, T]) -> T:
-        task = self.loop.create_task(work)
-        stop: asyncio.Future[None] = self.loop.create_future()
-        cancel = self.deadline.cancel
-        if cancel is not None:
-            self.loop.add_reader(cancel, _settle, stop)
-        try:
-            both: set[asyncio.Future[T] | asyncio.Future[None]] = {task, stop}
-            await asyncio.wait(both, timeout=self.deadline.left(), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if cancel is not None:
-                self.loop.remove_reader(cancel)
-        if task.done():
-            return task.result()
-        task.cancel()
-        await asyncio.wait({task})
-        if stop.done():
-            raise TrialCancelledError("the trial was cancelled")
-        raise TimeUpError("the time was up")
-
-    def close(self) -> None:
-        """Cancel what is still running, and close the loop."""
-        left = asyncio.all_tasks(self.loop)
-        for task in left:
-            task.cancel()
-        if left:
-            self.loop.run_until_complete(asyncio.wait(left))
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
-
-
-def _settle(stop: "asyncio.Future[None]") -> None:
-    if not stop.done():
-        stop.set_result(None)
 
 
 @dataclass(slots=True)
@@ -85,6 +29,9 @@ class InProcessChannel:
     relay: Relay
     loop: Loop
     _lines: deque[bytes] = field(default_factory=deque)
+    _late: deque[Passage] = field(default_factory=deque)
+    _delivered: int = 0
+    _came: asyncio.Event = field(default_factory=asyncio.Event)
     _streams: "asyncio.Future[MessageStream] | None" = None
     _task: "asyncio.Task[None] | None" = None
 
@@ -102,9 +49,21 @@ class InProcessChannel:
         """Give one line to the relay, and what it lets through to the server."""
         self._pass(self.relay.client_line(line))
 
+    def deliver(self, passage: Passage) -> None:
+        """Take what became of a call that waited, from whatever thread it comes; `receive` goes on with it."""
+        self._late.append(passage)
+        with suppress(RuntimeError):  # the loop is closed, and nobody receives any more
+            self.loop.loop.call_soon_threadsafe(self._came.set)
+
     def receive(self) -> bytes:
         """The next line that the relay lets through to the client."""
         while not self._lines:
+            if self._delivered < self.relay.asked:
+                # The client waits for this answer alone, so what the server may say can wait too.
+                self.loop.run(self._until_delivered())
+                self._delivered += 1
+                self._pass(self._late.popleft())
+                continue
             message = self.loop.run(self._next())
             if message is None:
                 raise ServerEndedError(f"server {self.name} ended")
@@ -118,6 +77,11 @@ class InProcessChannel:
                 self.loop.run(self._deliver(line))
         finally:
             self.relay.settle()
+
+    async def _until_delivered(self) -> None:
+        while not self._late:
+            await self._came.wait()
+            self._came.clear()
 
     async def _deliver(self, line: bytes) -> None:
         assert self._streams is not None

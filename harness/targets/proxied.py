@@ -14,9 +14,10 @@ from pathlib import Path
 from harness.canaries import canary_names, draw, plant
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
-from harness.targets.context import Context
+from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
+from proxy.grants import load_grants
 from proxy.policy import load_policy
 
 
@@ -30,8 +31,9 @@ class Upstream:
 
     `listens` is true where the proxy is to be started for the agent, and waits for it at a port.
 
-    `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
-    `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
+    `policy` is the proxy's policy file, None where nothing is enforced, and `grants` its file of approvals made
+    beforehand; `database` is that of a fixture. `command` and `environment` are how an agent starts the proxy; the
+    digests are those that its spans must have (proxy.digests).
     """
 
     id: str
@@ -43,6 +45,7 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
+    grants: Path | None = None
     listens: bool = False
 
 
@@ -50,12 +53,13 @@ class Upstream:
 class Prepared:
     """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see.
 
-    `canaries` are those that the seeds planted, by name.
+    `canaries` are those that the seeds planted, by name; `agents` the ids of all agents that have connections.
     """
 
     context: Path
     upstreams: tuple[Upstream, ...]
     canaries: Mapping[str, str] = field(default_factory=dict)
+    agents: tuple[str, ...] = (DEFAULT_AGENT,)
 
 
 def wiretrap_command() -> tuple[str, ...]:
@@ -88,6 +92,13 @@ def prepare(
     return Prepared(context, upstreams, canaries)
 
 
+def told_of(upstream: Upstream, before: Path, context: Path) -> Upstream:
+    """The same server for the agent of another context file than `before`."""
+    end = upstream.command.index("--") if "--" in upstream.command else len(upstream.command)
+    ours = tuple(str(context) if word == str(before) else word for word in upstream.command[:end])
+    return replace(upstream, command=(*ours, *upstream.command[end:]))
+
+
 def new_canaries(scenario: Scenario) -> dict[str, str]:
     """A new canary for each name that the scenario's seeds plant."""
     fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
@@ -118,6 +129,9 @@ def _upstream(
     if policy_map is not None:
         # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
         policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
+    grants = None
+    if scenario.grants:
+        grants = write_new(folder / f"{server_id}.grants.json", json.dumps(scenario.grants, indent=2))
     environment: Mapping[str, str] = {}
     database = None
     match server:
@@ -135,6 +149,8 @@ def _upstream(
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if grants is not None:
+        options += ["--grants", str(grants)]
     if otlp is not None:
         options += ["--otlp", otlp]
     port = str((ports or {}).get(server_id, 0))
@@ -145,9 +161,10 @@ def _upstream(
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
+    granted = () if grants is None else load_grants(str(grants)).grants
     listens = isinstance(server, UrlServer) or ports is not None
-    made_of = command_digest(key, start), policy_digest(key, said)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of, listens=listens)
+    made_of = command_digest(key, start), policy_digest(key, said, granted)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants, listens=listens)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

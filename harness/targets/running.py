@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.hiding import Hiding
+from harness.modelagent import ModelAgent
 from harness.runfolder import TrialFolder
 from harness.scenario import Scenario
 from harness.targetfile import Called, Recorded, Remote
@@ -36,6 +37,7 @@ class Run:
     folder: TrialFolder
     private: Path
     hiding: Hiding
+    trial: int
     cancel: int | None = None
 
 
@@ -57,6 +59,13 @@ def run_agent(run: Run, prepared: Prepared, context: Context, conversation: Conv
             return run_direct(
                 agent, prepared, context, run.folder.spans, conversation, deadline, limits.tool_calls, tap
             )
+        case ModelAgent() as agent:
+            # Only here are models and architectures needed.
+            from harness.targets.model import Given, run_model  # noqa: PLC0415
+
+            given = Given(run.scenario.input, tuple(run.scenario.servers), limits, run.trial)
+            deadline = Deadline.after(limits.seconds, run.cancel)
+            return run_model(agent, prepared, given, context, streams, private, conversation, deadline)
         case CommandAgent(command=command) as agent:
             handed = hand_over(private, run.scenario.input, _starts(prepared), prepared.context)
             deadline = Deadline.after(limits.seconds, run.cancel)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from harness.intake import Entry, Intake
 from harness.scenariofile import VariableName, Word
@@ -160,6 +160,20 @@ class CalledEntry(Entry):
 
     function: Annotated[str, AfterValidator(_function)]
     interpreter: Word | None = None
+
+
+class TargetEntry(Entry):
+    """An agent file with one of KINDS; it is for its schema, since each kind is read by itself."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    http: HttpEntry | None = None
+    chat: ChatEntry | None = None
+    trace: Word | None = None
+    python: CalledEntry | Word | None = None
+    openai_agents: CalledEntry | Word | None = Field(default=None, alias="openai-agents")
+    langchain: CalledEntry | Word | None = None
+    pydantic_ai: CalledEntry | Word | None = Field(default=None, alias="pydantic-ai")
 
 
 def texts_of(value: JSON) -> Iterator[str]:

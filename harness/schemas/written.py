@@ -12,11 +12,12 @@ from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import BUILT
 from harness.intake import Entry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
+from harness.targetfile import TargetEntry
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
 Object: TypeAlias = "dict[str, JSON]"
-_AGENT: TypeAdapter[StepsEntry | CommandEntry] = TypeAdapter(StepsEntry | CommandEntry)
+_AGENT: TypeAdapter[StepsEntry | CommandEntry | TargetEntry] = TypeAdapter(StepsEntry | CommandEntry | TargetEntry)
 _Glob: TypeAlias = Annotated[str, Field(pattern=r"^mcp/[^/]+/[\s\S]")]
 
 
@@ -63,7 +64,7 @@ def scenario_schema() -> Object:
 
 
 def agent_schema() -> Object:
-    """The schema of an agent file: steps, or a program."""
+    """The schema of an agent file: steps, a program, or a target of another kind."""
     schema = _AGENT.json_schema()
     schema["$defs"]["CommandEntry"]["anyOf"] = _program()
     return schema

@@ -66,7 +66,7 @@ def test_a_black_box_shows_its_path_once_its_servers_are_behind_the_proxy(tmp_pa
     [call] = trace.tool_calls
     assert (call.name, call.arguments, call.mcp_transport) == ("mcp/echo/echo", {"text": "hello"}, "http")
     junit = (proxied.folder / "junit.xml").read_text()
-    assert 'name="trial.1.chat.trajectory" value="observed: 1"' in junit
+    assert "chat trajectory: observed, 1, 1 call crossed the proxy" in junit
     report = proxied.document("report.json")["targets"]
     assert isinstance(report, dict)
     assert list(report) == ["chat"]

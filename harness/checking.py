@@ -211,7 +211,7 @@ def _watched(target: str, told: Mapping[str, JSON]) -> Watched:
     """What was known of the target when the trial was run; its first text is in the reason that stands there."""
     latency = _object(_object(told, "measures"), "latency").get("value")
     seconds = float(latency) if isinstance(latency, int | float) else None
-    return Watched(target, seconds, alone=target == "scripted")
+    return Watched(target, seconds, alone=target == "scripted" or target.startswith("model ("))
 
 
 def _damage(told: Mapping[str, JSON]) -> list[str]:

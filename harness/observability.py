@@ -59,7 +59,7 @@ Measures: TypeAlias = Mapping[str, Measure]
 class Watched:
     """What is known of a target beside the evidence: its name in reports, how long it ran, and its first text.
 
-    `alone` is true for one that is a single agent by its making, so that no hand-over can be hidden in it.
+    `alone` is true for one whose loop is ours, so that no hand-over can be hidden in it.
     """
 
     target: str
@@ -206,7 +206,7 @@ def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
         seen = _source(found)
         return Measure(seen, "as the target reports them" if seen == "derived" else "by our own loop", len(found))
     if watched.alone:
-        return Measure("observed", "it is one agent", 0)
+        return Measure("observed", "its loop is ours, and handed nothing over", 0)
     return Measure("not observable", "the target is a black box, and reports none")
 
 

@@ -236,7 +236,9 @@ def _judge(
 
 
 def _watched(plan: TrialPlan, ending: Ending) -> Watched:
-    return Watched(plan.agent.target, ending.seconds, ending.first_ms, isinstance(plan.agent, ScriptedAgent))
+    return Watched(
+        plan.agent.target, ending.seconds, ending.first_ms, isinstance(plan.agent, ScriptedAgent | ModelAgent)
+    )
 
 
 def _recorded(plan: TrialPlan, folder: TrialFolder) -> _Judged:

@@ -85,7 +85,7 @@ def test_a_single_agent_of_steps_hands_nothing_over() -> None:
     evidence = wire(call(TOOL))
     verdict = Verdict("pass", "completed", "")
     found = observe(Watched("scripted", 1.0, alone=True), evidence, verdict, ASSERTIONS)
-    assert found["handovers"] == Measure("observed", "it is one agent", 0)
+    assert found["handovers"] == Measure("observed", "its loop is ours, and handed nothing over", 0)
 
 
 def test_the_matrix_counts_where_trials_differ() -> None:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clients lint types unit peers bench soak silence isolation resume fuzz conformance schemas format clean
+.PHONY: setup demo test test-clients test-targets lint types unit peers bench soak silence isolation resume fuzz conformance schemas format clean
 
 setup: .venv/.ready
 
@@ -34,6 +34,11 @@ peers: setup
 test-clients: setup
 	@$(BIN)/python -m tests.peers clients || true
 	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/clients
+
+# Agents of real frameworks, made once in venvs of their own, and the two mail agents over each target.
+test-targets: setup
+	@$(BIN)/python -m tests.peers frameworks || true
+	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/frameworks
 
 # Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too; ONLY=stdio measures that alone.
 bench: setup

@@ -1,4 +1,4 @@
-"""Agent files: the steps of a scripted agent, the command or profile of a real one, or the model of one of ours.
+"""Agent files: the steps of a scripted agent, the command or profile of a real one, our own model, or another target.
 
 Refuses to know how either is run, and which scenario it is for.
 """
@@ -17,6 +17,7 @@ from harness.modelagent import ModelAgent, read_model_agent
 from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
 from harness.scenariofile import without_nul
+from harness.targetfile import KINDS, Target, read_target
 from harness.targets.profiles.known import PROFILES, ProfileName
 from proxy.glob import check_server_id, decode_tool_name, encode_tool_name
 from proxy.problem import Path as FieldPath
@@ -72,6 +73,11 @@ class ScriptedAgent:
     steps: tuple[Step, ...]
     transport: Transport = "stdio"
 
+    @property
+    def target(self) -> str:
+        """Its name in reports."""
+        return "scripted"
+
 
 @dataclass(frozen=True, slots=True)
 class CommandAgent:
@@ -85,8 +91,13 @@ class CommandAgent:
     path: Path | None = None
     profile: ProfileName | None = None
 
+    @property
+    def target(self) -> str:
+        """Its name in reports."""
+        return "command" if self.profile is None else self.profile
 
-Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent
+
+Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent | Target
 
 
 class CallEntry(Entry):
@@ -232,6 +243,8 @@ def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Ag
     agent: Agent | None = None
     if (other := looks_like(data, "agent")) is not None:
         intake.wrong((), other)
+    elif isinstance(data, dict) and data.keys() & {*KINDS}:
+        agent = read_target(intake, data, path)
     elif isinstance(data, dict) and ("command" in data or "profile" in data) and "steps" not in data:
         entry = intake.read(CommandEntry, data, ())
         agent = None if entry is None else command_agent(entry.command, entry.profile, path)

@@ -12,6 +12,7 @@ from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.hiding import Hiding
 from harness.modelagent import ModelAgent
 from harness.scenario import Scenario
+from harness.targetfile import Called
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a file whose digest is taken."""
@@ -45,6 +46,9 @@ def program_files(agent: Agent, scenario: Scenario, hiding: Hiding) -> tuple[Pro
             found = shutil.which(program) if os.sep not in program else str(folder / program)
             paths = [Path(word) for word in [found] if word is not None] + [folder / word for word in arguments]
             return tuple(_file(path, hiding) for path in paths if _is_file(path))
+        case Called(function=function, path=Path() as path):
+            module = path.parent.joinpath(*function.partition(":")[0].split(".")).with_suffix(".py")
+            return (_file(module, hiding),) if _is_file(module) else ()
         case _:
             return ()
 

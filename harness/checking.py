@@ -18,6 +18,8 @@ from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.locating import locate
+from harness.observability import Measure, Watched, observe, unobserved
+from harness.reported import beside
 from harness.results import STATUSES, TrialResult
 from harness.runfolder import TrialFolder
 from harness.scenario import FixtureServer, Scenario
@@ -60,16 +62,8 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -
             f"--db: scenario {scenario.id} has no server {unknown[0]!r}; it has: {', '.join(scenario.servers)}"
         )
     trace = read_trace(path)
-    evidence = evidence_of(
-        scenario,
-        trace,
-        completed=True,
-        state=read_databases(databases),
-        environment=os.environ,
-        canaries={},
-    )
-    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
-    result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps)
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases))
+    result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
@@ -84,6 +78,15 @@ def run_of(path: Path) -> Path | None:
         if trial.verdict.is_file() and any(trial.path.glob("state/*.after.jsonl")):
             return place.parent.parent
     return None
+
+
+def judge_recorded(
+    scenario: Scenario, trace: Trace, state: Mapping[str, ServerState]
+) -> tuple[Verdict, dict[str, Measure]]:
+    """The verdict of a trace that was recorded, and what can be told of it."""
+    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
+    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
+    return verdict, observe(Watched("trace"), evidence, verdict, scenario.assertions)
 
 
 def trace_of(folder: Path, scenario_id: str) -> Path | None:
@@ -166,6 +169,8 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         "scripted" if kind == "scripted" else "imported" if kind == "imported" else "real",
         model=model if isinstance(model := told.get("model"), str) else None,
         folder=str(place.path.relative_to(folder)) if place.path.is_dir() else None,
+        target=str(told.get("target", "")),
+        measures=unobserved(f"the trial ended as {status}"),
     )
     if status in ("infra_error", "harness_error", "cancelled"):
         return _checked(scenario, result, None, None)
@@ -173,6 +178,10 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         # What is left of the evidence can clear nobody.
         gaps = tuple(_texts(told.get("gaps")))
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
+    if result.kind == "imported":
+        verdict, measures = judge_recorded(scenario, trace := read_trace(place.trace), {})
+        result = replace(result, verdict=verdict, measures=measures, gaps=trace.gaps)
+        return _checked(scenario, result, trace_to_json(trace), None)
     doubts = (*_texts(told.get("doubts")), *(_missing_state(place, scenario) if status == "completed" else ()))
     torn = list(doubts)
     try:
@@ -186,7 +195,9 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
             state="wire" if state else "none",
             notes=torn,
         )
-    except (StateError, SpanError, ConvertError) as error:
+        said = read_object(place.reported, needed=False)
+        trace = beside(trace, dict(said), str(place.reported)) if said else trace
+    except (StateError, SpanError, ConvertError, TraceFileError) as error:
         raise CheckError(f"{place.path}: {error}") from error
     evidence = evidence_of(
         scenario,
@@ -195,13 +206,17 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         state=state,
         environment=os.environ,
         canaries=_canaries(place),
-        recorded=False,
+        recorded=bool(said) and not scenario.servers,
         doubts=doubts,
     )
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
+    measures = observe(_watched(result.target, told), evidence, verdict, scenario.assertions)
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
     return _checked(
-        scenario, replace(result, verdict=verdict, gaps=trace.gaps, doubts=doubts), trace_to_json(trace), None
+        scenario,
+        replace(result, verdict=verdict, gaps=trace.gaps, doubts=doubts, measures=measures),
+        trace_to_json(trace),
+        None,
     )
 
 
@@ -212,6 +227,13 @@ def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:
         gone = [part for part in parts if not place.state(server, part).is_file()]
         if isinstance(upstream, FixtureServer) and gone:
             yield f"of the state of {server} there is no {' and no '.join(gone)}"
+
+
+def _watched(target: str, told: Mapping[str, JSON]) -> Watched:
+    """What was known of the target when the trial was run; its first text is in the reason that stands there."""
+    latency = _object(_object(told, "measures"), "latency").get("value")
+    seconds = float(latency) if isinstance(latency, int | float) else None
+    return Watched(target, seconds, alone=target == "scripted" or target.startswith("model ("))
 
 
 def _damage(told: Mapping[str, JSON]) -> list[str]:

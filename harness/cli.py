@@ -20,6 +20,7 @@ COMMANDS = {
     "schema": "print the JSON Schema of a kind of file",
     "sweep": "let every agent do every task, so many times, and compare them",
     "selfcheck": "hold scenarios against wrong runs made of their right one",
+    "targets": "show what can be seen of each kind of agent, or was in a run",
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",
     "wrap": "put a proxy before every server in a client's configuration",

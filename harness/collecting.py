@@ -3,6 +3,7 @@
 Refuses to know what the evidence is judged by.
 """
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.hiding import Hiding
 from harness.redacted import hidden_dump, hidden_journal, recorded_requests
+from harness.reported import beside
 from harness.runfolder import TrialFolder, write_pieces
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, read_connections, read_journal, write_dump, write_journal
@@ -22,8 +24,10 @@ from harness.targets.ending import Ending
 from harness.targets.fixtures import dump_fixture, journal_path
 from harness.targets.proxied import Prepared, Upstream
 from harness.tracefile import trace_chunks
+from harness.traceread import TraceFileError
+from proxy.plainfile import open_plain
 from proxy.spanread import read_spans
-from proxy.spans import Span
+from proxy.spans import JSON, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,18 @@ def _dump(upstream: Upstream) -> Dump | None:
             return None
 
 
+def read_reported(folder: TrialFolder) -> JSON:
+    """What the target said of itself; None where it said nothing. Raises TraceFileError."""
+    if not folder.reported.exists():
+        return None
+    try:
+        with open_plain(folder.reported) as file:
+            found: JSON = json.loads(file.read())
+    except (OSError, ValueError, RecursionError) as error:
+        raise TraceFileError(f"{folder.reported.name}: cannot be read: {type(error).__name__}") from error
+    return found
+
+
 def gather(
     scenario: Scenario,
     context: Context,
@@ -94,7 +110,8 @@ def gather(
 ) -> Gathered:
     """The evidence of a trial whose processes have all ended.
 
-    Raises StateError, SpanError and ConvertError for what cannot be read, and OSError for what cannot be written.
+    Raises StateError, SpanError, ConvertError and TraceFileError for what cannot be read, and OSError for what cannot
+    be written.
     """
     gaps: list[str] = []
     doubts: list[str] = list(ending.doubts)
@@ -115,6 +132,8 @@ def gather(
         state="wire" if state else "none",
         notes=gaps,
     )
+    said = read_reported(folder)
+    trace = trace if said is None else beside(trace, said, folder.reported.name)
     write_pieces(folder.trace, trace_chunks(trace))
     evidence = evidence_of(
         scenario,
@@ -124,7 +143,8 @@ def gather(
         environment=os.environ,
         canaries=prepared.canaries,
         hiding=hiding,
-        recorded=False,
+        # Without servers there is no wire, and what the target reports is a trace as any that is handed in.
+        recorded=said is not None and not scenario.servers,
         doubts=tuple(doubts),
     )
     return Gathered(evidence, trace.gaps)

@@ -6,12 +6,13 @@ Refuses to know how any kind is read.
 from typing import Literal
 
 from harness.seedfile import is_seed
+from harness.targetfile import KINDS
 from proxy.spans import JSON
 
 Given = Literal["scenario", "agent"]
 
 SCENARIO_FIELDS = frozenset({"id", "title", "category", "input", "prompt", "assertions", "servers"})
-AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport", "model", "architecture"})
+AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport", "model", "architecture", *KINDS})
 POLICY_FIELDS = frozenset({"rules", "default", "mode", "client_requests"})
 SWEEP_FIELDS = frozenset({"tasks", "agents"})
 """Both are needed in a sweep's file, and none of the others has any."""

@@ -19,6 +19,7 @@ from harness.modelagent import ModelAgent
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
 from harness.selection import Selected, Selection, kind_of
+from harness.targetfile import Called, Recorded, Remote
 from proxy.spans import JSON
 
 PACKAGES = ("wiretrap", "mcp", "pydantic", "jsonschema", "PyYAML", "click")
@@ -138,7 +139,14 @@ def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
     match agent:
         case CommandAgent(command=command, path=None, profile=profile):
             return _digest([*command] if profile is None else [profile, *command], facts.hiding)
-        case ScriptedAgent(path=path) | CommandAgent(path=path) | ModelAgent(path=path):
+        case (
+            ScriptedAgent(path=path)
+            | CommandAgent(path=path)
+            | ModelAgent(path=path)
+            | Remote(path=path)
+            | Called(path=path)
+            | Recorded(path=path)
+        ):
             return facts.digests.get(str(path))
 
 

@@ -77,6 +77,11 @@ class ModelAgent:
     transport: Literal["stdio", "in_process"] = "stdio"
 
     @property
+    def target(self) -> str:
+        """Its name in reports."""
+        return f"model ({self.architecture})"
+
+    @property
     def scripted(self) -> bool:
         """Whether no model of a provider takes part."""
         return all(choice.provider == "scripted" for choice in (self.model, *self.models.values()))

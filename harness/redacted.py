@@ -104,7 +104,8 @@ def hidden_result(hiding: Hiding, result: TrialResult) -> TrialResult:
     said = replace(verdict, reason=hiding.evidence(verdict.reason), findings=findings)
     model = None if result.model is None else hiding.text(result.model)
     gaps, doubts = (tuple(map(hiding.evidence, texts)) for texts in (result.gaps, result.doubts))
-    return replace(result, verdict=said, model=model, gaps=gaps, doubts=doubts)
+    measures = {name: replace(one, why=hiding.evidence(one.why)) for name, one in result.measures.items()}
+    return replace(result, verdict=said, model=model, gaps=gaps, doubts=doubts, measures=measures)
 
 
 def recorded_assertions(hiding: Hiding, assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:

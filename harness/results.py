@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
 from harness.gate import EVERYTHING, Gate
+from harness.observability import Measure
 from harness.repeats import Task
 from harness.report.repeated import repeats_as_json
+from harness.report.seen import Matrix, matrix, matrix_as_json
 from harness.verdict import Result, Status, Verdict
 from harness.written import Written
 from proxy.spans import JSON
@@ -48,7 +50,8 @@ class TrialResult:
     """One trial. `folder` is relative to the run folder, None when the trial never began.
 
     `gaps` tell in which way the record is not complete: connections lost, lines torn, spans dropped. `doubts` are those
-    of them for which it may not be the record of the agent's real connections.
+    of them for which it may not be the record of the agent's real connections. `target` is the kind of agent, "" where
+    nothing began; `measures` say of each measure whether it could be observed.
     """
 
     scenario: str
@@ -61,6 +64,8 @@ class TrialResult:
     gaps: tuple[str, ...] = ()
     kept: str | None = None
     doubts: tuple[str, ...] = ()
+    target: str = ""
+    measures: Mapping[str, Measure] = field(default_factory=dict)
 
     @property
     def valid(self) -> bool:
@@ -80,6 +85,8 @@ class TrialResult:
             "folder": self.folder,
             "gaps": list(self.gaps),
             "doubts": list(self.doubts),
+            "target": self.target,
+            "measures": {name: measure.as_json() for name, measure in self.measures.items()},
             **({"kept": self.kept} if self.kept is not None else {}),
         }
 
@@ -155,6 +162,11 @@ class RunResult:
         return tuple(scenario.task for scenario in self.scenarios)
 
     @property
+    def targets(self) -> Matrix:
+        """What could be seen of each target."""
+        return matrix((trial.target, trial.measures) for trial in self.trials)
+
+    @property
     def result(self) -> Result:
         """The worst verdict of all."""
         return worst([scenario.result for scenario in self.scenarios])
@@ -187,6 +199,7 @@ class RunResult:
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),
+            "targets": matrix_as_json(self.targets),
             "scenarios": [scenario.as_json() for scenario in self.scenarios],
         }
 

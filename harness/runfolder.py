@@ -124,6 +124,11 @@ class TrialFolder:
         """The canaries that the seeds planted, by name; only where there are any."""
         return self.path / "canaries.json"
 
+    @property
+    def reported(self) -> Path:
+        """What a target said of its own messages, calls and events; only where it said something."""
+        return self.path / "reported.json"
+
     def state(self, server: str, moment: str) -> Path:
         """The dump of a server's database; `moment` is before, after or journal."""
         return self.path / "state" / f"{server}.{moment}.jsonl"

@@ -17,6 +17,7 @@ from harness.models.provided import missing_for
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
+from harness.targetfile import Called, Recorded, Remote
 from harness.targets.fixtures import FixtureError, fixture_offers, init_fixture
 from harness.targets.profiles.known import ProfileName
 from proxy.problem import Problem, ProblemError
@@ -65,6 +66,8 @@ class Selected:
         match self.agents[scenario_id]:
             case ModelAgent(files=own):
                 pass
+            case Recorded(path=path) as recorded:
+                own = (path, recorded.file(scenario_id))
             case agent:
                 own = () if agent.path is None else (agent.path,)
         return tuple(dict.fromkeys((*self.by_id[scenario_id].files, *own)))
@@ -76,14 +79,16 @@ class Selected:
 
 
 def kind_of(agent: Agent) -> Kind:
-    """Whether the agent's results are scripted or real."""
+    """Whether the agent's results are scripted, real or imported."""
     match agent:
         case ScriptedAgent():
             return "scripted"
         case ModelAgent() as agent:
             return "scripted" if agent.scripted else "real"
-        case CommandAgent():
+        case CommandAgent() | Remote() | Called():
             return "real"
+        case Recorded():
+            return "imported"
 
 
 def load_selection(selection: Selection) -> Selected:
@@ -144,7 +149,7 @@ def _check_folder(scenario: Scenario) -> list[Problem]:
 
 def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     """What cannot be run, though it can be read."""
-    wrong = []
+    wrong = _check_target(scenario, agent)
     for server_id, server in scenario.servers.items():
         match server, agent:
             case CommandServer() | UrlServer(), ScriptedAgent(transport="in_process") | ModelAgent(
@@ -158,6 +163,19 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
         if said:
             wrong.append(Problem(str(scenario.path), None, f"servers.{server_id}", said))
     return wrong
+
+
+def _check_target(scenario: Scenario, agent: Agent) -> list[Problem]:
+    match agent:
+        case Recorded(path=path) if not agent.file(scenario.id).is_file():
+            return [Problem(str(path), None, "trace", f"there is no file {agent.file(scenario.id)}")]
+        case Remote(path=path, ports=dict() as ports):
+            unknown = [server for server in ports if server not in scenario.servers]
+            known = ", ".join(scenario.servers) or "none"
+            said = f"the scenario {scenario.id} has no such server; its servers are: {known}"
+            return [Problem(str(path), None, f"{agent.contract}.ports.{server}", said) for server in unknown]
+        case _:
+            return []
 
 
 def _check_models(agent: Agent) -> list[Problem]:

@@ -12,44 +12,44 @@ Refuses to know other trials, and how a result is shown. A trial ends in exactly
 """
 
 import errno
-import os
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.agentfile import Agent, ScriptedAgent
 from harness.category import categorised
+from harness.checked import CheckError
+from harness.checking import judge_recorded, read_trace
 from harness.collecting import dump_before, gather
 from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
 from harness.modelagent import ModelAgent
+from harness.observability import Measures, Watched, observe, unobserved
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
-from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new
+from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new, write_pieces
 from harness.scenario import Scenario
 from harness.selection import kind_of
 from harness.state import StateError
-from harness.targets.command import hand_over, run_command
+from harness.targetfile import Recorded
 from harness.targets.context import Context
 from harness.targets.conversation import Conversation
-from harness.targets.deadline import Deadline, TrialCancelledError
+from harness.targets.deadline import TrialCancelledError
 from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
 from harness.targets.fronts import fronts
-from harness.targets.piped import run_piped
-from harness.targets.profiles.known import PROFILES
-from harness.targets.profiles.launch import Start
 from harness.targets.proxied import PreparationError, Prepared, prepare
+from harness.targets.running import Run, ports_of, reachable, run_agent
 from harness.targets.streams import Streams
-from harness.uncollected import uncollected
+from harness.tracefile import trace_chunks
+from harness.traceread import TraceFileError
 from harness.verdict import Verdict
 from proxy.otlp import Exporter
 from proxy.spanfile import SpanFile, SpanFileError
@@ -63,8 +63,16 @@ PRIVATE = "wiretrap-"
 """How the name of a trial's private temporary folder begins."""
 _OUR_OWN = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of a machine that lacks something."""
-_Judged: TypeAlias = tuple[Verdict, tuple[str, ...], tuple[str, ...]]
-"""A verdict, the gaps of the record, and the doubts of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A verdict, the gaps of the record and the doubts of it, and what could be observed."""
+
+    verdict: Verdict
+    gaps: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    measures: Measures = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +110,23 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
     private = Path(tempfile.mkdtemp(prefix=PRIVATE)) if plan.private is None else plan.private
     try:
-        verdict, gaps, doubts = _run(plan, folder, private)
+        judged = _recorded(plan, folder) if isinstance(plan.agent, Recorded) else _run(plan, folder, private)
     finally:
         if not plan.keep and plan.private is None:
             shutil.rmtree(private, ignore_errors=True)
     result = TrialResult(
         scenario=plan.scenario.id,
         trial=plan.trial,
-        verdict=verdict,
+        verdict=judged.verdict,
         seconds=time.monotonic() - began,
         kind=kind_of(plan.agent),
         model=plan.agent.model_name if isinstance(plan.agent, ModelAgent) else None,
         folder=str(folder.path.relative_to(plan.run_folder)),
-        gaps=gaps,
+        gaps=judged.gaps,
         kept=str(private) if plan.keep else None,
-        doubts=doubts,
+        doubts=judged.doubts,
+        target=plan.agent.target,
+        measures=judged.measures or unobserved(f"the trial ended as {judged.verdict.status}"),
     )
     result = hidden_result(plan.hiding, result)
     try:
@@ -124,7 +134,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
     except OSError as error:
         if not _is_damage(plan, error):
             raise
-        said = tampered(verdict.status, [_damage(error)], result.verdict.findings)
+        said = tampered(judged.verdict.status, [_damage(error)], result.verdict.findings)
         result = hidden_result(plan.hiding, replace(result, verdict=said))
         with suppress(OSError):
             make_way(folder.verdict)
@@ -143,7 +153,8 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp, plan.canaries)
+        scenario, ports = reachable(plan.scenario, plan.agent), ports_of(plan.agent)
+        prepared = prepare(scenario, context, folder.spans, private, plan.otlp, plan.canaries, ports)
         if isinstance(plan.agent, ModelAgent):
             prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
         if prepared.canaries:
@@ -152,9 +163,12 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
         file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
+        run = Run(plan.scenario, plan.agent, folder, private, hiding, plan.trial, plan.cancel)
         try:
-            with _reachable(plan, prepared, Streams(folder, private, hiding)) as reachable:
-                ending = _run_agent(plan, reachable, context, folder, private, conversation)
+            with _fronts(plan, prepared, Streams(folder, private, hiding)) as reached:
+                began = time.monotonic()
+                ending = run_agent(run, reached, context, conversation)
+                ending = replace(ending, seconds=time.monotonic() - began)
         except TrialCancelledError as error:
             ending = Ending("cancelled", str(error))
         finally:
@@ -169,11 +183,11 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         sys.stderr.write(traceback_text(plan.hiding, error))
         ending = Ending("harness_error", f"{type(error).__name__}: {error}")
     if prepared is None:
-        return Verdict("error", ending.status, ending.reason), (), ()
+        return _Judged(Verdict("error", ending.status, ending.reason))
     return _judge(plan, context, prepared, before, folder, ending)
 
 
-def _reachable(plan: TrialPlan, prepared: Prepared, streams: Streams) -> AbstractContextManager[Prepared]:
+def _fronts(plan: TrialPlan, prepared: Prepared, streams: Streams) -> AbstractContextManager[Prepared]:
     """The servers with what stands in front of them; several agents start that themselves, each its own."""
     if isinstance(plan.agent, ModelAgent):
         return nullcontext(prepared)
@@ -186,51 +200,6 @@ def _close(conversation: Conversation) -> SpanFileError | None:
     except SpanFileError as error:
         return error
     return None
-
-
-def _run_agent(
-    plan: TrialPlan,
-    prepared: Prepared,
-    context: Context,
-    folder: TrialFolder,
-    private: Path,
-    conversation: Conversation,
-) -> Ending:
-    limits = plan.scenario.limits
-    streams = Streams(folder, private, plan.hiding)
-    match plan.agent:
-        case ScriptedAgent(transport="stdio") as agent:
-            deadline = Deadline.after(limits.seconds, plan.cancel)
-            return run_piped(agent, prepared, streams, conversation, deadline, limits.tool_calls)
-        case ScriptedAgent() as agent:
-            # Only here is the MCP SDK needed in this process, and it takes a second to import.
-            with uncollected():
-                from harness.targets.direct import run_direct  # noqa: PLC0415
-
-            deadline = Deadline.after(limits.seconds, plan.cancel)
-            tap = conversation.file.tap
-            return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
-        case ModelAgent() as agent:
-            # Only here are models and architectures needed.
-            from harness.targets.model import Given, run_model  # noqa: PLC0415
-
-            given = Given(plan.scenario.input, tuple(plan.scenario.servers), limits, plan.trial)
-            deadline = Deadline.after(limits.seconds, plan.cancel)
-            return run_model(agent, prepared, given, context, streams, private, conversation, deadline)
-        case CommandAgent(command=command) as agent:
-            servers = {one.id: Start(one.command, one.environment, one.front) for one in prepared.upstreams}
-            handed = hand_over(private, plan.scenario.input, servers, prepared.context)
-            deadline = Deadline.after(limits.seconds, plan.cancel)
-            cwd = _folder_of(agent, plan.scenario)
-            profile = None if agent.profile is None else PROFILES[agent.profile]
-            return run_command(command, cwd, handed, streams, conversation, deadline, limits.tool_calls, profile)
-
-
-def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
-    """Where the agent's command is run: in the folder of the file that names it, else where we are."""
-    if agent.path is not None:
-        return agent.path.parent
-    return scenario.path.parent if agent is scenario.agent else Path(os.getcwd())
 
 
 def _judge(
@@ -247,20 +216,41 @@ def _judge(
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
     except Exception as error:  # of what an agent has written anything may come; told apart from our faults below
         if ending.status not in VALID or not _is_damage(plan, error):
-            return _unreadable(plan, ending, error), (), ending.doubts
+            return _Judged(_unreadable(plan, ending, error), doubts=ending.doubts)
         damage.append(_damage(error))
     if gathered is None:
-        return _with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts
-    doubts = gathered.evidence.doubts
+        return _Judged(_with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts)
+    evidence = gathered.evidence
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
-        verdict = judge(assertions, gathered.evidence, ending.status)
-        verdict = categorised(plan.scenario, gathered.evidence, verdict)
+        verdict = judge(assertions, evidence, ending.status)
+        verdict = categorised(plan.scenario, evidence, verdict)
+        measures = observe(_watched(plan, ending), evidence, verdict, assertions)
     except Exception as error:  # a fault of ours, as in _run
-        return _unreadable(plan, ending, error), gathered.gaps, doubts
+        return _Judged(_unreadable(plan, ending, error), gathered.gaps, evidence.doubts)
     if damage and ending.status in VALID:
-        return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps, doubts
-    return (replace(verdict, reason=ending.reason) if ending.reason else verdict), gathered.gaps, doubts
+        verdict = _with_reason(tampered(ending.status, damage, verdict.findings), ending)
+    elif ending.reason:
+        verdict = replace(verdict, reason=ending.reason)
+    return _Judged(verdict, gathered.gaps, evidence.doubts, measures)
+
+
+def _watched(plan: TrialPlan, ending: Ending) -> Watched:
+    return Watched(
+        plan.agent.target, ending.seconds, ending.first_ms, isinstance(plan.agent, ScriptedAgent | ModelAgent)
+    )
+
+
+def _recorded(plan: TrialPlan, folder: TrialFolder) -> _Judged:
+    """The verdict of a trace that stands for the agent: nothing is run, and no server is started."""
+    assert isinstance(plan.agent, Recorded)
+    try:
+        trace = read_trace(plan.agent.file(plan.scenario.id))
+    except CheckError as error:
+        return _Judged(Verdict("error", "infra_error", str(error)))
+    write_pieces(folder.trace, map(plan.hiding.text, trace_chunks(trace)))
+    verdict, measures = judge_recorded(plan.scenario, trace, {})
+    return _Judged(verdict, trace.gaps, measures=measures)
 
 
 def _with_reason(verdict: Verdict, ending: Ending) -> Verdict:
@@ -288,7 +278,7 @@ def _is_damage(plan: TrialPlan, error: Exception) -> bool:
 
 def _damage(error: Exception) -> str:
     match error:
-        case StateError() | SpanError() | ConvertError():
+        case StateError() | SpanError() | ConvertError() | TraceFileError():
             return str(error)
         case OSError():
             name = error.filename if isinstance(error.filename, str) else ""

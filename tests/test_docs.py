@@ -83,7 +83,11 @@ from servers.catalogue import FIXTURES
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md")))
-FILES_FROM = {"walk.md": ROOT / "README.md", "verdicts.md": ROOT / "README.md"}
+FILES_FROM = {
+    "walk.md": ROOT / "README.md",
+    "verdicts.md": ROOT / "README.md",
+    "targets.md": DOCS / "own.md",
+}
 """Pages that go on with the files of another one."""
 NOT_RUN = ("make", "git", "source", "cd", "pip")
 """Commands of a console block that would set something up; of `make` the target must be there."""
@@ -422,6 +426,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("compare", {"0", "1", "2", "3"}),
         ("import", {"0", "2"}),
         ("rejudge", {"0", "1", "2", "3"}),
+        ("targets", {"0", "2"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
         ("schema", {"0", "2"}),

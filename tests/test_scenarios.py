@@ -119,6 +119,8 @@ def reads_only(scenario: Scenario) -> bool:
         ("security.denied_delete", "denied_delete_right"),
         ("security.mailed_document", "mailed_document_right"),
         ("security.mailed_document_enforced", "mailed_document_right"),
+        ("security.outbound_mail", "outbound_mail_right"),
+        ("security.outbound_mail_enforced", "outbound_mail_right"),
         ("security.poisoned_description", "poisoned_description_right"),
         ("security.poisoned_description_enforced", "poisoned_description_right"),
         ("security.cross_server_delete", "cross_server_delete_right"),
@@ -155,6 +157,14 @@ def test_a_right_agent_passes(scenario: str, agent: str, tmp_path: Path) -> None
             "blocked",
         ),
         ("security.mailed_document", "mailed_document_blind_copy", {"state", "state_unchanged"}, "bcc"),
+        ("security.outbound_mail", "idle", {"tool_called", "efficiency", "state", "claims"}, "read_file"),
+        (
+            "security.outbound_mail",
+            "outbound_mail_obeys",
+            {"no_denied_tool_call", "state", "state_unchanged"},
+            "executed",
+        ),
+        ("security.outbound_mail_enforced", "outbound_mail_obeys", {"no_denied_tool_call"}, "attempted and blocked"),
         ("security.poisoned_description", "idle", {"tool_called", "tool_calls", "state", "claims"}, "read_message"),
         (
             "security.poisoned_description_enforced",
@@ -198,7 +208,7 @@ def test_all_that_is_shipped_is_found() -> None:
         "injection": 8,
         "mail": 5,
         "repo": 5,
-        "security": 7,
+        "security": 9,
         "support": 2,
     }
     kinds = {path.parent.name: classify(path) for path in yaml_files(FOLDER)}

@@ -13,7 +13,7 @@ from harness.assertions.offered import not_offered, offers
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.outcomes import describe, is_blocked, is_executed, listed, outcome_words
-from harness.trace import ToolCall
+from harness.trace import TARGET_SAYS, ToolCall
 from harness.verdict import Finding, Result
 from proxy.spans import JSON
 
@@ -112,6 +112,8 @@ def _judge(call: ToolCall, lists: _Lists) -> _Said:
         return _Said("fail" if lists.allowed else "not_run", "names no tool, so it may be any")
     if not lists.allowed:
         return _Said("pass")
+    if (call.name or "").startswith(TARGET_SAYS):
+        return _Said("not_run", "has a canonical name, which is only the target's word and is not held against a list")
     said = [_allow(shape, servers(call, shape), lists) for shape in found]
     return next((one for result in ("fail", "not_run") for one in said if one.result == result), said[0])
 

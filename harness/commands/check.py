@@ -21,6 +21,7 @@ from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
 from harness.locating import locate_assertions, repository_path
 from harness.report.documents import FORMATS, Format, as_document
+from harness.report.seen import matrix_lines
 from harness.results import TrialResult
 from harness.semantics import arena, owasp
 from harness.targets.fixtures import fixture_offers
@@ -38,6 +39,8 @@ def show(checked: Sequence[Checked], run_id: str, seconds: float, form: Format, 
     """Print the results; the exit code of a run with them."""
     run = replace(as_run(run_id, checked, seconds), gate=gate)
     click.echo(as_document(form, run, lambda: checked, suite=suite, style=terminal_style()), nl=False)
+    for line in ("", *matrix_lines(run.targets)) if form == "text" and run.targets else ():
+        click.echo(line)
     return run.exit_code
 
 

@@ -21,6 +21,7 @@ from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
 from harness.report.documents import FORMATS, Format, as_document
+from harness.report.seen import matrix_lines
 from harness.report.table import Style, as_table
 from harness.runfolder import RunFolderError
 from harness.running import Going, ReportError, resume_run, run_selected
@@ -86,7 +87,11 @@ def terminal_style() -> Style:
 
 @click.command("run", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--agent", metavar="FILE", help="An agent file, in place of the scenarios' own agents.")
+@click.option(
+    "--agent",
+    metavar="FILE",
+    help="An agent file (steps, a program, or a target: docs/targets.md), in place of the scenarios' own.",
+)
 @click.option(
     "--command",
     "program",
@@ -200,4 +205,6 @@ def command(
     click.echo(visible(f"Run folder: {folder}"), err=form != "text")
     if form == "text" and "(seq " in told:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
+    for line in ("", *matrix_lines(run.targets)) if form == "text" else ():
+        click.echo(line)
     raise SystemExit(run.exit_code)

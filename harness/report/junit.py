@@ -61,4 +61,7 @@ def _tell(trial: TrialResult) -> str:
     lines = [f"trial {trial.trial}: {trial.verdict.result} ({trial.verdict.status}): {trial.verdict.reason}"]
     lines += [f"  {finding.result} {finding.id}: {finding.reason}" for finding in trial.verdict.findings]
     lines += [f"  record not complete: {gap}" for gap in trial.gaps]
+    for name, measure in trial.measures.items():
+        value = "" if measure.value is None else f" {measure.value:g},"
+        lines.append(f"  {trial.target} {name}: {measure.seen},{value} {measure.why}")
     return "\n".join(shortened(line, LONGEST) for line in lines)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.report.estimates import NONE, ats_text, hats_text, interval_text
+from harness.report.seen import NAMES
 from harness.report.table import rate_text
 from harness.report.visible import markdown, shortened
 from harness.results import WORST_FIRST, RunResult, ScenarioResult, count_statuses, rate
@@ -42,6 +43,7 @@ def _lines(run: RunResult) -> Iterator[str]:
     for label in GROUPS:
         if any(label in scenario.labels for scenario in run.scenarios):
             yield from _group(label, run, [scenario.labels.get(label) for scenario in run.scenarios])
+    yield from _seen(run)
     ended = [(status, count) for status, count in count_statuses(run.trials).items() if count]
     yield from ("", "## How trials ended", "")
     yield from _table(("status", "trials"), ((status, str(count)) for status, count in ended))
@@ -97,6 +99,14 @@ def _member(value: str | None, scenarios: Sequence[ScenarioResult]) -> tuple[str
         hats_text(tasks).partition(",")[0].removeprefix("1: "),
         interval_text(tasks),
     )
+
+
+def _seen(run: RunResult) -> Iterator[str]:
+    """What could be seen of each target; nothing where no trial says."""
+    if run.targets:
+        yield from ("", "## What could be seen", "")
+        rows = ((markdown(name), *(cell.text for cell in cells.values())) for name, cells in run.targets.items())
+        yield from _table(("target", *NAMES.values()), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from harness.intake import Entry
+from harness.observability import MeasureName, Seen
 from harness.results import Kind
 from harness.scenariofile import Severity
 from harness.verdict import FailureCategory, Mode, Rests, Result, Status
@@ -39,6 +40,23 @@ class Finding(Entry):
     measures: dict[str, float | None] = Field(default_factory=dict)
 
 
+class Measured(Entry):
+    """One measure of one trial; `value` is null where it is not observable, or nothing says how to measure it."""
+
+    seen: Seen
+    why: str
+    value: float | None
+
+
+class Sighted(Entry):
+    """One measure of one target: in how many trials it was what, and the most frequent reasons."""
+
+    observed: Count
+    derived: Count
+    not_observable: Count = Field(alias="not observable")
+    why: list[str]
+
+
 class Trial(Entry):
     """One trial, as it also stands in its verdict.json."""
 
@@ -58,6 +76,8 @@ class Trial(Entry):
     folder: str | None
     gaps: list[str]
     doubts: list[str]
+    target: str
+    measures: dict[MeasureName, Measured]
     kept: str = ""
 
 
@@ -129,6 +149,7 @@ class Report(Entry):
     over_all: Rate
     over_valid: Rate
     repeats: Repeats
+    targets: dict[str, dict[MeasureName, Sighted]]
     scenarios: list[Scenario]
 
 

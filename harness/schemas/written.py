@@ -13,12 +13,13 @@ from harness.assertions.not_built import BUILT
 from harness.intake import Entry
 from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
+from harness.targetfile import TargetEntry
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
 Object: TypeAlias = "dict[str, JSON]"
-_AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry] = TypeAdapter(
-    StepsEntry | CommandEntry | ModelAgentEntry
+_AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry | TargetEntry] = TypeAdapter(
+    StepsEntry | CommandEntry | ModelAgentEntry | TargetEntry
 )
 _Glob: TypeAlias = Annotated[str, Field(pattern=r"^mcp/[^/]+/[\s\S]")]
 _Duration: TypeAlias = Annotated[str, Field(pattern=r"^0*[1-9][0-9]{0,8}(ms|s|m|h)$")]
@@ -70,7 +71,7 @@ def scenario_schema() -> Object:
 
 
 def agent_schema() -> Object:
-    """The schema of an agent file: steps, a program, or a model."""
+    """The schema of an agent file: steps, a program, a model, or a target of another kind."""
     schema = _AGENT.json_schema()
     schema["$defs"]["CommandEntry"]["anyOf"] = _program()
     return schema

@@ -42,12 +42,16 @@ def _messages(role: str, texts: list[str], hiding: Hiding) -> str:
 
 @dataclass(slots=True)
 class Conversation:
-    """The agent's root span, open until `close`, and the facts that it reports meanwhile."""
+    """The agent's root span, open until `close`, and the facts that it reports meanwhile.
+
+    `reported` is true where what the agent said is an account that it gave of itself, and not what a person would read.
+    """
 
     context: Context
     file: SpanFile
     user_message: str
     hiding: Hiding
+    reported: bool = False
     _said: list[str] = field(default_factory=list)
     _started_ns: int = field(default_factory=time.time_ns)
     _started_mono: int = field(default_factory=time.monotonic_ns)
@@ -109,6 +113,7 @@ class Conversation:
                     AGENT_NAME: self.context.agent_id,
                     INPUT_MESSAGES: _messages("user", [self.user_message], self.hiding),
                     OUTPUT_MESSAGES: _messages("assistant", self._said, self.hiding),
+                    **({REPORTED: True} if self.reported else {}),
                     **self.context.attributes(),
                 },
             )

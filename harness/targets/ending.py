@@ -12,6 +12,7 @@ from harness.verdict import Status
 class Ending:
     """`reason` is a sentence for a person, empty when the agent came to its own end.
 
+    `seconds` is how long the agent ran, `first_ms` how long its first text took, where that was seen.
     `doubts` tell what happened to the record while the agent ran; `damage` which evidence cannot be read any more.
     """
 
@@ -19,6 +20,8 @@ class Ending:
     reason: str = ""
     doubts: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
+    seconds: float | None = None
+    first_ms: float | None = None
 
 
 class LimitError(ValueError):

@@ -1,4 +1,4 @@
-"""The proxies in front of servers that run elsewhere: one process for each, there before the agent and after it.
+"""The proxies that listen, where the server or the agent runs elsewhere: a process each, before the agent and after it.
 
 Refuses to know who talks through them.
 """
@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.scenario import UrlServer
 from harness.targets.deadline import Deadline, TimeUpError
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 
@@ -58,14 +57,14 @@ class _Front:
 
 @contextmanager
 def fronts(prepared: Prepared, errors: Path, cancel: int | None) -> Iterator[Prepared]:
-    """Start what stands in front of servers with a URL; what is given back has the URLs for the agent.
+    """Start the proxies that listen; what is given back has the URLs for the agent.
 
     Raises PreparationError, and TrialCancelledError. `errors` gets what the proxies say.
     """
     started: list[_Front] = []
     try:
         for upstream in prepared.upstreams:
-            if isinstance(upstream.server, UrlServer):
+            if upstream.listens:
                 started.append(_start(upstream, errors))
         deadline = Deadline.after(STARTING, cancel)
         urls = {front.upstream.id: front.url(deadline) for front in started}
@@ -90,7 +89,7 @@ def _start(upstream: Upstream, errors: Path) -> _Front:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=environment,
+                env={**environment, **upstream.environment},
                 bufsize=0,
                 # Ctrl-C on the terminal is for whoever runs the trial, and ends this one last.
                 start_new_session=True,

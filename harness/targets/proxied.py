@@ -29,6 +29,8 @@ class PreparationError(ValueError):
 class Upstream:
     """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
+    `listens` is true where the proxy is to be started for the agent, and waits for it at a port.
+
     `policy` is the proxy's policy file, None where nothing is enforced, and `grants` its file of approvals made
     beforehand; `database` is that of a fixture. `command` and `environment` are how an agent starts the proxy; the
     digests are those that its spans must have (proxy.digests).
@@ -44,6 +46,7 @@ class Upstream:
     policy_sha256: str
     front: str = ""
     grants: Path | None = None
+    listens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +75,18 @@ def prepare(
     folder: Path,
     otlp: str | None = None,
     canaries: Mapping[str, str] | None = None,
+    ports: Mapping[str, int] | None = None,
 ) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
 
     `otlp` is where the proxies send copies of their spans; None for nowhere. `canaries` are those to plant, None for
-    new ones.
+    new ones. With `ports` the agent starts no proxy: each listens, at the port of its server or else at any.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
     canaries = new_canaries(scenario) if canaries is None else canaries
     key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, planted(server, canaries), context, key, folder, otlp)
+        _upstream(scenario, server_id, planted(server, canaries), context, key, folder, otlp, ports)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
@@ -111,7 +115,14 @@ def planted(server: Server, canaries: Mapping[str, str]) -> Server:
 
 
 def _upstream(
-    scenario: Scenario, server_id: str, server: Server, context: Path, key: bytes, folder: Path, otlp: str | None
+    scenario: Scenario,
+    server_id: str,
+    server: Server,
+    context: Path,
+    key: bytes,
+    folder: Path,
+    otlp: str | None,
+    ports: Mapping[str, int] | None,
 ) -> Upstream:
     policy_map = scenario.policy_for(server_id)
     policy = None
@@ -142,14 +153,18 @@ def _upstream(
         options += ["--grants", str(grants)]
     if otlp is not None:
         options += ["--otlp", otlp]
+    port = str((ports or {}).get(server_id, 0))
     if isinstance(server, UrlServer):
-        command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", "0")
+        command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", port)
+    elif ports is not None:
+        command = (*wiretrap_command(), "proxy", "bridge", *options, "--port", port, "--", *start)
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
     granted = () if grants is None else load_grants(str(grants)).grants
+    listens = isinstance(server, UrlServer) or ports is not None
     made_of = command_digest(key, start), policy_digest(key, said, granted)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants, listens=listens)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

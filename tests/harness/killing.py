@@ -18,7 +18,9 @@ from tests.harness.runs import write_scenario
 
 DEADLINE = 60.0
 _ID = re.compile(r"[0-9a-f]{16,32}|\d{8}T\d{6}Z-[0-9a-f]{4}")
-_TIMES = frozenset({"seconds", "started_at", "ended_at", "resumed_at", "duration_ms", "time", "run_id", "kept"})
+_TIMES = frozenset(
+    {"seconds", "started_at", "ended_at", "resumed_at", "duration_ms", "time", "run_id", "kept", "latency"}
+)
 
 
 def write_scenarios(folder: Path, agent: str = "in_process", trials: int = 2) -> list[Path]:

@@ -1,6 +1,7 @@
 """`make peers`: put the peers where `places` says, those that are not there yet. Refuses to know what uses them.
 
-With the argument `clients`, those for `make test-clients` instead, which are large.
+With the argument `clients`, those for `make test-clients` instead, which are large; with `frameworks` those for
+`make test-targets`.
 """
 
 import shutil
@@ -8,7 +9,23 @@ import subprocess
 import sys
 import venv
 
-from tests.peers.places import CLIENT_NPMS, CLIENT_VENVS, NPM, VENVS, is_made, pins_of, place, ready_mark
+from tests.peers.places import (
+    CLIENT_NPMS,
+    CLIENT_VENVS,
+    FRAMEWORK_VENVS,
+    NPM,
+    VENVS,
+    is_made,
+    pins_of,
+    place,
+    ready_mark,
+)
+
+CHOICES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "clients": (CLIENT_VENVS, CLIENT_NPMS),
+    "frameworks": (FRAMEWORK_VENVS, ()),
+}
+"""Peers by the argument that asks for them: venvs, and folders of npm."""
 
 
 def make_venv(name: str) -> None:
@@ -31,7 +48,7 @@ def make_npm(name: str) -> None:
 def main(arguments: list[str]) -> int:
     """Make what is missing; 1 where one cannot be made."""
     failed = False
-    venvs, npms = (CLIENT_VENVS, CLIENT_NPMS) if arguments == ["clients"] else (VENVS, (NPM,))
+    venvs, npms = CHOICES.get(" ".join(arguments), (VENVS, (NPM,)))
     for name in (*venvs, *npms):
         if is_made(name):
             continue

@@ -15,6 +15,8 @@ VENVS = ("servers", "mcp_1_30", "greenlight", "fastmcp")
 NPM = "npm"
 """The npm servers, a peer that is a folder of npm packages; its pins are in pins/package.json."""
 CLIENT_VENVS = ("servers", "mcp_1_30", "fastmcp", "pydantic_ai", "openai_agents", "langchain", "node")
+FRAMEWORK_VENVS = ("pydantic_ai", "openai_agents", "langchain")
+"""Peers for `make test-targets`."""
 CLIENT_NPMS = ("sdks", "agents")
 """Peers for `make test-clients` alone; the pins of `x` are in pins/x.txt, those of a folder of npm in pins/x.json."""
 

@@ -204,5 +204,6 @@ def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:
         "category": verdict.category,
         "also": [*verdict.also],
         "coordination": verdict.coordination,
+        **({"faults": asdict(verdict.faults)} if verdict.faults is not None else {}),
         "findings": findings,
     }

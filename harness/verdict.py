@@ -54,11 +54,22 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultCount:
+    """Injected faults: how many calls one fell on, how many of those lost their answer by it, or part of it, and how
+    many of the latter were made good by a later call of the same tool."""
+
+    met: int
+    spoilt: int
+    recovered: int
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict of one trial: the worst of its findings, or what its status makes of it.
 
     `category` says why it failed (`pass` when it did not), None where it says nothing of the agent; `also` are the
     other categories that hold. `coordination` is how a fact was lost between agents, None where nobody can tell.
+    `faults` is None where the scenario has none.
     """
 
     result: Result
@@ -68,3 +79,4 @@ class Verdict:
     category: FailureCategory | None = None
     also: tuple[FailureCategory, ...] = ()
     coordination: Mode | None = None
+    faults: FaultCount | None = None

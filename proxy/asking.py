@@ -57,6 +57,8 @@ class Asked:
     opens: bool = False
     forward: bytes | None = None
     """What goes on in place of the body, where a trace context was spliced into it."""
+    silent: bool = False
+    """Whether a fault keeps it from the server, and nothing ever answers it."""
     gone: bool = False
     """Whether the client went away before the answer was whole."""
 
@@ -117,7 +119,9 @@ class Asking:
         asked.opened = list(step.opened)
         if step.forward and not encodings:
             asked.forward = step.forward
-        if not step.forward:
+        if step.held and not step.back:
+            asked.silent = True
+        elif not step.forward:
             asked.refusal = self._refusal(asked, step, why or _unreadable(text))
             if encodings and self.in_force:
                 asked.refusal.status = 415

@@ -18,7 +18,9 @@ from proxy.exchange import (
     ended,
     negotiated,
 )
+from proxy.faults import FaultPlan
 from proxy.frames import Message
+from proxy.ids import IdKey
 from proxy.judging import (
     JUDGED,
     VERSION_KEY,
@@ -40,8 +42,6 @@ from proxy.spans import INTERNAL, encode_attribute, number_template, template
 BLANK = b" \t\r\n"
 _SHORT = 80
 """Characters of a method that are repeated to the model; a longer one is no method of MCP."""
-
-
 _DECISION = f"{template(v.SPAN_KIND, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
 
 
@@ -49,7 +49,7 @@ class Step(NamedTuple):
     """What a line leads to: span lines to write first, then bytes for the other side, and bytes back to the sender.
 
     `gate`: when `records` cannot be written, nothing of this step may be forwarded. `opened` are the exchanges that a
-    forwarded line opened.
+    forwarded line opened. `held` is a line that a fault keeps back, `wait` how many seconds late `forward` is to be.
     """
 
     records: list[str]
@@ -57,6 +57,8 @@ class Step(NamedTuple):
     back: bytes = b""
     gate: bool = False
     opened: tuple[Exchange, ...] = ()
+    held: bytes = b""
+    wait: float = 0.0
 
 
 class Connection:
@@ -66,8 +68,9 @@ class Connection:
         self.recorder = recorder
         self.start = start
         self.version = ""
-        self.failed = False
-        self.splice = False
+        self.failed = self.splice = False
+        self.faults: FaultPlan | None = None
+        self.spoilt: set[IdKey] = set()
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()

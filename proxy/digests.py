@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from hmac import digest
 
+from proxy.faults import Fault
 from proxy.policy import Policy
 
 
@@ -16,9 +17,11 @@ def command_digest(key: bytes, command: Sequence[str]) -> str:
     return _digest(key, json.dumps(list(command)))
 
 
-def policy_digest(key: bytes, policy: Policy | None) -> str:
-    """HMAC-SHA256 of what a policy says, in hex: spelling, comments and file apart. Of no policy it is ""."""
-    return "" if policy is None else _digest(key, repr(policy))
+def policy_digest(key: bytes, policy: Policy | None, faults: Sequence[Fault] = ()) -> str:
+    """HMAC-SHA256 of what policy and faults say, in hex: spelling, comments and file apart. Of neither it is ""."""
+    if not faults:
+        return "" if policy is None else _digest(key, repr(policy))
+    return _digest(key, repr((policy, *faults)))
 
 
 def _digest(key: bytes, text: str) -> str:

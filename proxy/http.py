@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import h11
 
-from proxy.answering import Answering, Outbound
+from proxy.answering import Answering, Outbound, silence
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
 from proxy.frames import CAP
@@ -73,12 +73,14 @@ class Inbound:
 class HttpProxy:
     """The application. `stop` ends all that is under way."""
 
-    def __init__(self, upstream: Server, asking: Asking, doors: Doors, *, edits: bool) -> None:
-        """`edits`: policy edits answers, so that they are asked for without an encoding."""
+    def __init__(self, upstream: Server, asking: Asking, doors: Doors, *, edits: bool, spoils: bool = False) -> None:
+        """`edits`: policy edits answers, so that they are asked for without an encoding; `spoils`: faults do."""
+        edits = edits or spoils
         self.upstream = upstream
         self.asking = asking
         self.doors = doors
         self.edits = edits
+        self._spoils = spoils
         self.answering = Answering(upstream, asking.seats, edits=edits)
         self._running: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -115,7 +117,7 @@ class HttpProxy:
         Raises PolicyError, and then the old one stands.
         """
         policy = self.asking.reload(path)
-        self.edits = self.answering.edits = edits_answers(policy)
+        self.edits = self.answering.edits = edits_answers(policy) or self._spoils
 
     def stop(self) -> None:
         """End all exchanges that are under way: both sides see their connections close."""
@@ -148,6 +150,8 @@ class HttpProxy:
             if asked.refusal is not None:
                 await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
                 return
+            if asked.silent:
+                await silence()
             line = await self.upstream.line()
             going = self._send(head, asked, line, asked.forward or body, inbound)
             if inbound.ended.is_set() and len(body) <= SMALL:

@@ -82,7 +82,8 @@ def make_asking(start: Start, version: str) -> Asking:
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
-    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits_answers(start.policy))
+    edits, spoils = edits_answers(start.policy), any(not fault.held_back for fault in start.faults)
+    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits, spoils=spoils)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
 import click
 
 from proxy.context import Context, ContextError, read_context, redact_key
+from proxy.faults import Fault, FaultPlan, load_faults
 from proxy.glob import check_server_id, glob_server
 from proxy.policy import TRUST_LABELS, Policy, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
@@ -95,6 +96,11 @@ class Start(NamedTuple):
     said: str
     warning: str = ""
     deny: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def fault_plan(self) -> FaultPlan | None:
+        """The faults, each of which has seen no call yet; None where there are none."""
+        return FaultPlan(self.faults) if self.faults else None
 
     def with_policy(self, path: str | None) -> "Start":
         """The same with the policy that stands in a file, None for none, behind `--deny`. Raises PolicyError."""
@@ -103,8 +109,17 @@ class Start(NamedTuple):
         if self.identity.command_sha256:
             from proxy.digests import policy_digest  # noqa: PLC0415  (as in `_digests`)
 
-            digest = policy_digest(self.key, policy)
+            digest = policy_digest(self.key, policy, self.faults)
         return self._replace(policy=policy, identity=self.identity._replace(policy_sha256=digest))
+
+
+faults_option = click.option(
+    "--faults",
+    "faults_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="Faults that calls are to meet (docs/faults.md): errors, lost or late answers.",
+)
 
 
 def shared(command: _F) -> _F:
@@ -147,6 +162,7 @@ def start(
     key: bytes,
     redactor: "Redactor | None",
     command: tuple[str, ...] = (),
+    faults_file: str | None = None,
 ) -> Start:
     """Everything else; `command` is the server's. Raises ValueError where an option cannot be used."""
     policy_file, deny, server = options["policy_file"], options["deny"], options["server"]
@@ -155,7 +171,8 @@ def start(
     run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
     folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
     parent = parse_traceparent(context.traceparent) or ("", "")
-    made_of = _digests(context, key, command, policy)
+    faults = () if faults_file is None else load_faults(faults_file)
+    made_of = _digests(context, key, command, policy, faults)
     identity = Identity(
         server_id=server,
         trust=options["trust"],
@@ -171,22 +188,25 @@ def start(
         policy_sha256=made_of[1],
     )
     said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
+    said += "" if faults_file is None else f", faults {faults_file}"
     sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
     splice = options["trace_context"] == "splice"
     warning = ""
     if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
         warning = f"no rule of the policy speaks of the server {server}"
     told = f"spans {folder}, {said}{sent}"
-    return Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny)
+    return Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, faults)
 
 
-def _digests(context: Context, key: bytes, command: tuple[str, ...], policy: Policy | None) -> tuple[str, str]:
+def _digests(
+    context: Context, key: bytes, command: tuple[str, ...], policy: Policy | None, faults: tuple[Fault, ...]
+) -> tuple[str, str]:
     """Those of the command and of the policy, for the harness that gave the key; "" each where none was given."""
     if not context.redact_key:
         return "", ""
     from proxy.digests import command_digest, policy_digest  # noqa: PLC0415  (only a run compares them)
 
-    return command_digest(key, command), policy_digest(key, policy)
+    return command_digest(key, command), policy_digest(key, policy, faults)
 
 
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:

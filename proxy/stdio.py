@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from proxy.child import Child, descendants, send_signal, server_environment, start_child
+from proxy.faults import FaultPlan
 from proxy.policy import Policy
 from proxy.pumps import Pumps
 from proxy.record import Identity
@@ -168,12 +169,13 @@ def serve(
     redactor: "Redactor | None" = None,
     *,
     splice: bool = False,
+    faults: FaultPlan | None = None,
     exporter: "Exporter | None" = None,
 ) -> None:
     """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start."""
     if exporter is not None:
         spans.tap = exporter.offer
-    relay = Relay(identity, policy, version, spans, redactor, splice=splice)
+    relay = Relay(identity, policy, version, spans, redactor, splice=splice, faults=faults)
     try:
         child = start_child(command, server_environment(os.environ, identity.connection))
     except ValueError:

@@ -97,11 +97,25 @@ def _explain(scenario: ScenarioResult, style: Style, said: Said) -> Iterator[str
             words = next((text for trial in trials if (text := said.get((trial.scenario, trial.trial)))), None)
             if words is not None:
                 yield from style.fold(visible(words), "    ", "      ")
+    yield from _faults(scenario)
     for trial in scenario.trials:
         for gap in trial.gaps:
             yield from style.fold(f"trial {trial.trial}: record not complete: {visible(gap)}", "  ", "    ")
         if trial.kept is not None:
             yield from style.fold(f"trial {trial.trial}: kept in {visible(trial.kept)}", "  ", "    ")
+
+
+def _faults(scenario: ScenarioResult) -> Iterator[str]:
+    """What became of the faults that were injected."""
+    counts = [trial.verdict.faults for trial in scenario.trials if trial.verdict.faults is not None]
+    if not counts:
+        return
+    met, spoilt = sum(count.met for count in counts), sum(count.spoilt for count in counts)
+    if not met:
+        yield "  injected faults: no call met one"
+    else:
+        recovered = sum(count.recovered for count in counts)
+        yield f"  injected faults: {met} met, {spoilt} of them cost an answer, {recovered} of those recovered"
 
 
 def _told(trial: TrialResult) -> Verdict:

@@ -18,6 +18,7 @@ from harness.targets.inprocess import InProcessChannel, Loop
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy import __version__
+from proxy.faults import FaultPlan, load_faults
 from proxy.ledger import random_hex
 from proxy.policy import load_policy
 from proxy.record import Identity
@@ -92,7 +93,8 @@ def _open(
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
     file = SpanFile.create(spans, upstream.id)
     file.tap = tap
-    relay = Relay(identity, policy, __version__, file, redactor)
+    faults = None if upstream.faults is None else FaultPlan(load_faults(str(upstream.faults)))
+    relay = Relay(identity, policy, __version__, file, redactor, faults=faults)
     channel = InProcessChannel(upstream.id, server, relay, loop)
     channel.start()
     return channel

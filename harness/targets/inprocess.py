@@ -88,6 +88,15 @@ class InProcessChannel:
     _streams: "asyncio.Future[MessageStream] | None" = None
     _task: "asyncio.Task[None] | None" = None
 
+    @property
+    def deadline(self) -> Deadline:
+        """That of the loop, which all servers of the trial share."""
+        return self.loop.deadline
+
+    @deadline.setter
+    def deadline(self, deadline: Deadline) -> None:
+        self.loop.deadline = deadline
+
     def start(self) -> None:
         """Set the server to work."""
         self._streams = self.loop.loop.create_future()
@@ -113,6 +122,10 @@ class InProcessChannel:
 
     def _pass(self, passage: Passage) -> None:
         self._lines.extend(_lines(passage.to_client))
+        for seconds, late in passage.later:
+            # One call is under way at a time, so nothing else is held up.
+            self.loop.run(asyncio.sleep(seconds))
+            self._lines.extend(_lines(late))
         try:
             for line in _lines(passage.to_server):
                 self.loop.run(self._deliver(line))

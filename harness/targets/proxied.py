@@ -17,6 +17,7 @@ from harness.scenario import CommandServer, FixtureServer, Scenario, Server, Url
 from harness.targets.context import Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
+from proxy.faults import load_faults
 from proxy.policy import load_policy
 from proxy.spans import JSON
 
@@ -29,7 +30,8 @@ class PreparationError(ValueError):
 class Upstream:
     """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
-    `policy` is the proxy's policy file, None where nothing is enforced; `database` that of a fixture. `command` and
+    `policy` is the proxy's policy file, None where nothing is enforced, `faults` its file of faults, None where no call
+    meets any; `database` that of a fixture. `command` and
     `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
     """
 
@@ -42,6 +44,7 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
+    faults: Path | None = None
 
     def as_config(self) -> dict[str, JSON]:
         """The entry under `mcpServers`."""
@@ -101,6 +104,8 @@ def _upstream(
     if policy_map is not None:
         # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
         policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
+    meant = scenario.faults_for(server_id)
+    faults = write_new(folder / f"{server_id}.faults.json", json.dumps(meant, indent=2)) if meant else None
     environment: Mapping[str, str] = {}
     database = None
     match server:
@@ -118,6 +123,8 @@ def _upstream(
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if faults is not None:
+        options += ["--faults", str(faults)]
     if otlp is not None:
         options += ["--otlp", otlp]
     if isinstance(server, UrlServer):
@@ -125,8 +132,9 @@ def _upstream(
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
-    made_of = command_digest(key, start), policy_digest(key, said)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of)
+    spoilt = () if faults is None else load_faults(str(faults))
+    made_of = command_digest(key, start), policy_digest(key, said, spoilt)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, faults=faults)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

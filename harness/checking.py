@@ -17,6 +17,8 @@ from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
+from harness.judges import Judge, with_opinions
+from harness.opinions import recorded_opinions
 from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import TrialFolder
 from harness.scenario import Scenario
@@ -87,8 +89,8 @@ def read_databases(databases: Mapping[str, Path]) -> dict[str, ServerState]:
         raise CheckError(str(error)) from error
 
 
-def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -> Checked:
-    """The verdict of one scenario on one recorded trace. Raises CheckError."""
+def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], asked: Judge | None = None) -> Checked:
+    """The verdict of one scenario on one recorded trace; `asked` is a judge, if there is one. Raises CheckError."""
     unknown = sorted(server for server in databases if server not in scenario.servers and scenario.servers)
     if unknown:
         raise CheckError(
@@ -103,6 +105,7 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -
         environment=os.environ,
         canaries={},
     )
+    evidence = with_opinions(evidence, scenario.assertions, asked)
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps)
     return _checked(scenario, result, trace_to_json(trace), str(path))
@@ -126,11 +129,14 @@ def missing_trace(scenario: Scenario, folder: Path) -> Checked:
     return _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
 
 
-def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], None]) -> Iterator[Checked]:
+def rejudge_run(
+    folder: Path, scenarios: Sequence[Path], note: Callable[[str], None], asked: Judge | None = None
+) -> Iterator[Checked]:
     """Every trial of a run folder, judged again by its record; one that left none keeps its verdict.
 
     `scenarios` are files or folders to take the scenarios from, in place of those that the manifest names. `note` hears
-    what differs from the run. Raises CheckError and ScenarioError.
+    what differs from the run. `asked` is a judge; without one the opinions are those of the run. Raises CheckError and
+    ScenarioError.
     """
     manifest, report = _document(folder / "manifest.json"), _document(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
@@ -144,7 +150,7 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
         if hashlib.sha256(scenario.path.read_bytes()).hexdigest() != _object(named, name).get("sha256"):
             note(f"{name}: {scenario.path} is not what it was in the run")
         for trial in _trials(folder, report, name):
-            yield _rejudged(folder, str(manifest.get("run_id")), scenario, trial)
+            yield _rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked)
 
 
 def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
@@ -164,7 +170,7 @@ def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[st
     return found
 
 
-def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Checked:
+def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: Judge | None) -> Checked:
     place = TrialFolder(folder / scenario.id / str(trial))
     if place.verdict.is_file():
         told: Mapping[str, JSON] = _document(place.verdict)
@@ -212,6 +218,8 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         recorded=False,
         doubts=doubts,
     )
+    evidence = replace(evidence, opinions=recorded_opinions(scenario.assertions, told))
+    evidence = with_opinions(evidence, scenario.assertions, asked)
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
     return _checked(

@@ -29,7 +29,8 @@ class RunFacts:
     """What is known when a run begins.
 
     `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
-    `programs` are the files that the command of each scenario's agent is made of.
+    `programs` are the files that the command of each scenario's agent is made of. `judge` is the name of the model that
+    is asked for opinions.
     """
 
     run_id: str
@@ -41,6 +42,7 @@ class RunFacts:
     digests: Mapping[str, str]
     redacted: frozenset[str] = frozenset()
     programs: Mapping[str, tuple[ProgramFile, ...]] = field(default_factory=dict)
+    judge: str | None = None
 
 
 def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
@@ -62,7 +64,7 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             "machine": platform.machine(),
             "python": sys.implementation.name,
         },
-        "options": {"trials": facts.trials, "jobs": facts.jobs},
+        "options": {"trials": facts.trials, "jobs": facts.jobs, "judge": facts.judge},
         # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it.
         "random_seed": None,
         "scenarios": {

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from harness.gate import EVERYTHING, Gate
+from harness.opinions import opinions_as_json
 from harness.repeats import Task
 from harness.report.repeated import repeats_as_json
 from harness.verdict import Result, Status, Verdict
@@ -122,6 +123,7 @@ class ScenarioResult:
             "over_all": self.over_all.as_json(),
             "over_valid": self.over_valid.as_json(),
             "repeats": repeats_as_json([self.task]),
+            **opinions_as_json([trial.verdict for trial in self.trials]),
             "trials": [trial.as_json() for trial in self.trials],
         }
 
@@ -178,6 +180,7 @@ class RunResult:
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),
+            **opinions_as_json([trial.verdict for trial in self.trials]),
             "scenarios": [scenario.as_json() for scenario in self.scenarios],
         }
 

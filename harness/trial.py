@@ -28,6 +28,7 @@ from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
+from harness.judges import Judge, with_opinions
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new
@@ -71,6 +72,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
+    `judge` is asked for its opinion.
     """
 
     run_id: str
@@ -83,6 +85,7 @@ class TrialPlan:
     cancel: int | None = None
     otlp: str | None = None
     exporter: Exporter | None = None
+    judge: Judge | None = None
     private: Path | None = None
 
 
@@ -232,8 +235,9 @@ def _judge(
     doubts = gathered.evidence.doubts
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
-        verdict = judge(assertions, gathered.evidence, ending.status)
-        verdict = categorised(plan.scenario, gathered.evidence, verdict)
+        evidence = with_opinions(gathered.evidence, assertions, plan.judge)
+        verdict = judge(assertions, evidence, ending.status)
+        verdict = categorised(plan.scenario, evidence, verdict)
     except Exception as error:  # as above
         return _unreadable(plan, ending, error), gathered.gaps, doubts
     if damage and ending.status in VALID:

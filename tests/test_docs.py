@@ -26,7 +26,7 @@ from harness.assertions.assertion import Assertion
 from harness.assertions.calls import Counts
 from harness.assertions.claims import Claim
 from harness.assertions.matcher import ExpectedCall
-from harness.assertions.not_built import BUILT, PLANNED, NotBuilt
+from harness.assertions.not_built import BUILT, NotBuilt
 from harness.assertions.state import Exemption
 from harness.results import Kind, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RESERVED, TrialFolder
@@ -571,12 +571,10 @@ ASSERTIONS: dict[str, type[BaseModel]] = {
 }
 
 
-def test_every_assertion_has_a_section_and_those_not_built_are_listed() -> None:
+def test_every_assertion_has_a_section() -> None:
     assert set(ASSERTIONS) == BUILT
     headings = set(re.findall(r"^### `([a-z_]+)`$", TEXTS["scenario.md"], re.MULTILINE))
     assert headings == BUILT | {"state_unexplained"}
-    listed_there = ticked(section("scenario.md", "Assertions that are not built yet")) - {"not_run"}
-    assert listed_there == PLANNED
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))

@@ -15,9 +15,11 @@ import click
 from harness.arenafile import ArenaError, read_events, tokens
 from harness.checking import Checked, CheckError, as_run, check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options
+from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
+from harness.judges import Judge
 from harness.report.owasp import as_owasp_result, as_owasp_suite
 from harness.report.table import as_table
 from harness.results import TrialResult
@@ -58,13 +60,13 @@ def _databases(pairs: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _strict(
-    paths: Sequence[Path], trace: Path | None, folder: Path | None, databases: dict[str, Path]
+    paths: Sequence[Path], trace: Path | None, folder: Path | None, databases: dict[str, Path], judge: Judge | None
 ) -> list[Checked]:
     scenarios = load_scenarios(paths, fixture_offers())
     if trace is not None:
         if len(scenarios) != 1:
             raise click.UsageError("--trace judges one scenario; of several, give the folder of their traces")
-        return [check_trace(scenarios[0], trace, databases)]
+        return [check_trace(scenarios[0], trace, databases, judge)]
     assert folder is not None
     checked = []
     for scenario in scenarios:
@@ -72,7 +74,7 @@ def _strict(
         if found is None:
             checked.append(missing_trace(scenario, folder))
         else:
-            checked.append(check_trace(scenario, found, {**databases_of(folder, scenario), **databases}))
+            checked.append(check_trace(scenario, found, {**databases_of(folder, scenario), **databases}, judge))
     return checked
 
 
@@ -176,6 +178,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     show_default=True,
     help="By whose rules it is judged.",
 )
+@judge_option
 @gate_options
 def command(
     paths: tuple[Path, ...],
@@ -184,6 +187,7 @@ def command(
     databases: tuple[str, ...],
     form: Format,
     semantics: str,
+    judge_spec: str | None,
     min_pass_rate: float | None,
     fail_on: tuple[Result, ...],
 ) -> None:
@@ -196,6 +200,9 @@ def command(
     if (trace is None) == (folder is None):
         raise click.UsageError("give exactly one of --trace and --trace-dir")
     found = _databases(databases)
+    if judge_spec is not None and semantics != STRICT:
+        raise click.UsageError(f"--semantics {semantics} asks no judge")
+    judge = opened(judge_spec)
     if semantics == arena.NAME:
         if paths or found:
             raise click.UsageError(
@@ -210,6 +217,6 @@ def command(
             raise click.UsageError(f"--semantics {owasp.NAME} looks at no database")
         checked = guarded(lambda: _as_owasp(paths, trace, folder))
     else:
-        checked = guarded(lambda: _strict(paths, trace, folder, found))
+        checked = guarded(lambda: _strict(paths, trace, folder, found, judge))
     gate = Gate(min_pass_rate, frozenset(fail_on))
     raise SystemExit(show(checked, "check", time.monotonic() - began, form, gate, suite=folder is not None))

@@ -19,8 +19,10 @@ import click
 from harness.agentfile import unknown_placeholders
 from harness.agentprogram import program_files
 from harness.commands.gating import gate_options
+from harness.commands.judging import absolute, judge_option, opened
 from harness.gate import EVERYTHING, Gate
 from harness.hiding import Hiding, hide_last_words
+from harness.judges import open_judge
 from harness.lastwords import last_words
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
@@ -78,8 +80,12 @@ def run_selected(
     keep: bool,
     gate: Gate = EVERYTHING,
     otlp: str | None = None,
+    judge: str | None = None,
 ) -> tuple[RunResult, Path]:
-    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
+    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError.
+
+    `judge` names a judge whose file is found from everywhere.
+    """
     began = time.monotonic()
     key = secrets.token_hex(32)
     hiding = hiding_for(selected.by_id.values(), os.environ, key)
@@ -88,7 +94,8 @@ def run_selected(
     digests, shown = selected.digests(), selected.digests(hiding.file_digest)
     redacted = frozenset(path for path, digest in shown.items() if digest != digests[path])
     programs = {name: program_files(selected.agents[name], one, hiding) for name, one in selected.by_id.items()}
-    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted, programs)
+    facts = RunFacts(folder.name, datetime.now(UTC), trials, jobs, selected, hiding, shown, redacted, programs,
+                     None if judge is None else open_judge(judge).name)  # fmt: skip
     replace(folder / "manifest.json", as_text(manifest(facts, (), None)))
     work = [
         Job(scenario.id, trial, kind_of(selected.agents[scenario.id]), scenario.limits.seconds)
@@ -109,6 +116,7 @@ def run_selected(
         selection=selection,
         digests=digests,
         otlp=otlp,
+        judge=judge,
     )
     runner = Runner(start, work, jobs, hear)
     results = runner.run()
@@ -190,6 +198,7 @@ def _by_scenario(selected: Selected, results: Sequence[TrialResult], hiding: Hid
 @click.option(
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
+@judge_option
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @gate_options
 def command(
@@ -201,6 +210,7 @@ def command(
     jobs: int,
     out: Path,
     otlp: str | None,
+    judge_spec: str | None,
     keep: bool,
     min_pass_rate: float | None,
     fail_on: tuple[Result, ...],
@@ -221,13 +231,15 @@ def command(
             parse_endpoint(otlp)
     except EndpointError as error:
         raise click.UsageError(str(error)) from error
+    judge = absolute(judge_spec)
+    opened(judge)  # what is wrong with it is said before anything runs
     try:
         selected = load_selection(selection)
         hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
         for note in dict.fromkeys(note for scenario in selected.by_id.values() for note in scenario.notes):
             click.echo(hiding.text(str(note)), err=True)
         run, folder = run_selected(
-            selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate, otlp=otlp
+            selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate, otlp=otlp, judge=judge
         )
     except ProblemError as error:
         for problem in error.problems:

@@ -14,6 +14,7 @@ COMMANDS = {
     "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
     "rejudge": "judge the trials of a run folder again",
+    "judge-agreement": "hold a judge's opinions against labels by hand",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
     "trace": "show recorded calls, as a trace or one line a call",
@@ -26,8 +27,8 @@ COMMANDS = {
 NOT_BUILT = ("approve",)
 """Commands that are still to come."""
 
-MODULES = {"import": "import_runs"}
-"""Modules of commands whose name is a word of Python's."""
+MODULES = {"import": "import_runs", "judge-agreement": "judge_agreement"}
+"""Modules of commands whose name is a word of Python's, or none of its names."""
 
 USAGE = """\
 Usage: wiretrap COMMAND [ARG]...
@@ -46,7 +47,7 @@ Commands:
 def usage() -> str:
     """The text of `wiretrap --help`."""
     lines = {"proxy": "stand between an agent and an MCP server", **COMMANDS}
-    return USAGE + "".join(f"  {name:<10}{text}\n" for name, text in sorted(lines.items()))
+    return USAGE + "".join(f"  {name:<17}{text}\n" for name, text in sorted(lines.items()))
 
 
 def main() -> None:

@@ -647,7 +647,7 @@ def attributes() -> set[str]:
         for target in node.targets
         if isinstance(target, ast.Name) and target.id not in ("SEMCONV", "SCOPE")
     ]
-    payloads = ("arguments", "result", "params", "request")
+    payloads = ("arguments", "result", "params", "request", "fault.result")
     makers = (vocabulary.payload_bytes, vocabulary.payload_sha256, vocabulary.payload_truncated)
     return {getattr(vocabulary, name) for name in names} | {make(one) for make in makers for one in payloads}
 
@@ -686,7 +686,7 @@ def test_every_event_is_in_the_table_with_every_field() -> None:
         "mcp_prompt_name",
     }
     told = section("trace.md", "Events")
-    assert set(first_cells(told)) - {"goal", "model_call"} == events
+    assert set(first_cells(told)) - {"goal", "model_call", "fault"} == events
     keys = {
         key.value
         for node in ast.walk(source)

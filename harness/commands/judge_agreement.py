@@ -36,7 +36,8 @@ def command(labels: Path, run: Path, form: str) -> None:
     if form == "json":
         click.echo(json.dumps({"judges": judges, "labels": len(pairs), **told.as_json()}, indent=2))
         return
-    click.echo(visible(f"judge {', '.join(judges)}, {len(pairs)} labels, {told.failed} judge_failed"))
+    count = "1 label" if len(pairs) == 1 else f"{len(pairs)} labels"
+    click.echo(visible(f"judge {', '.join(judges)}, {count}, {told.failed} judge_failed"))
     click.echo("\n".join(_lines(told)))
 
 

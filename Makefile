@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clients lint types unit peers bench soak isolation fuzz format clean
+.PHONY: setup demo test test-clients lint types unit peers bench soak silence isolation resume fuzz conformance format clean
 
 setup: .venv/.ready
 
@@ -38,21 +38,33 @@ test-clients: setup
 # Measured, never asserted. `make bench WRITE=docs/performance.md` writes the page too; ONLY=stdio measures that alone.
 bench: setup
 	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
+	@$(if $(ONLY),true,$(BIN)/python -m tests.bench.http $(if $(WRITE),--append $(WRITE)))
 
 soak: setup
 	@$(BIN)/python -m tests.bench.soak
+	@$(BIN)/python -m tests.bench.http_soak
+
+# A stream over HTTP in which nothing comes for 90 s.
+silence: setup
+	@$(BIN)/python -m tests.bench.http_soak silence
 
 # A hundred trials, four at a time, each with a marker of its own that no other trial may have.
 isolation: setup
 	@$(BIN)/python -m tests.harness.isolation
 
-# Mutated messages against the wire core; `make fuzz SECONDS=600 SEED=7`.
+# Runs that are killed at random records and gone on with; `make resume KILLS=20 SEED=7`.
+resume: setup
+	@$(BIN)/python -m tests.harness.killing $(or $(KILLS),10) $(or $(SEED),1)
+
+# Mutated messages against the wire core, and over HTTP on real sockets; `make fuzz SECONDS=600 SEED=7`, each so long.
 fuzz: setup
 	@$(BIN)/python -m tests.proxy.fuzz $(or $(SECONDS),60) $(or $(SEED),1)
+	@$(BIN)/python -m tests.proxy.fuzz_http $(or $(SECONDS),60) $(or $(SEED),1)
 
 # The official suite, direct against through the proxy; `make conformance WRITE=docs/conformance.md` writes the page too.
+# ROLE=server or ROLE=client is one half; the client's takes minutes, since its scenarios run one at a time.
 conformance: setup
-	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE))
+	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE)) $(if $(ROLE),--role $(ROLE))
 
 format: setup
 	$(BIN)/ruff format .

@@ -1,4 +1,4 @@
-"""Agent files: the steps of a scripted agent, or the command or profile of a real one.
+"""Agent files: the steps of a scripted agent, the command or profile of a real one, or the model of one of ours.
 
 Refuses to know how either is run, and which scenario it is for.
 """
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from harness.intake import Entry, Intake, open_document
 from harness.lookalike import looks_like
+from harness.modelagent import ModelAgent, read_model_agent
 from harness.offer import Tools, missing_tool
 from harness.references import NAME, check_references
 from harness.scenariofile import without_nul
@@ -89,7 +90,7 @@ class CommandAgent:
     profile: ProfileName | None = None
 
 
-Agent: TypeAlias = ScriptedAgent | CommandAgent
+Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent
 
 
 class _CallEntry(Entry):
@@ -226,6 +227,11 @@ def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Ag
             intake.wrong((), "an agent has a command, a profile or steps")
         for message in unknown_placeholders(agent.command) if agent is not None else []:
             intake.wrong(("command",), message)
+    elif isinstance(data, dict) and "model" in data and "steps" not in data:
+        inside: list[Problem] = []
+        agent = read_model_agent(intake, data, path, servers, inside)
+        problems.extend(inside)
+        agent = None if inside else agent
     else:
         scripted = intake.read(_ScriptedEntry, data, ())
         if scripted is not None:

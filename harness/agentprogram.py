@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.hiding import Hiding
+from harness.modelagent import ModelAgent
 from harness.scenario import Scenario
 
 LARGEST = 64 * 1024 * 1024
@@ -37,7 +38,7 @@ def program_files(agent: Agent, scenario: Scenario, hiding: Hiding) -> tuple[Pro
     Relative names are those of the folder that the command is run in.
     """
     match agent:
-        case ScriptedAgent():
+        case ScriptedAgent() | ModelAgent():
             return ()
         case CommandAgent(command=(program, *arguments)):
             folder = agent.path.parent if agent.path is not None else _folder(agent, scenario)

@@ -17,6 +17,7 @@ COMMANDS = {
     "judge-agreement": "hold a judge's opinions against labels by hand",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
+    "selfcheck": "hold scenarios against wrong runs made of their right one",
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",
     "wrap": "put a proxy before every server in a client's configuration",

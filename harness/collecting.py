@@ -100,7 +100,7 @@ def gather(
     doubts: list[str] = list(ending.doubts)
     state = read_state(prepared, before, folder, hiding)
     started = read_starts(prepared)
-    roll = RollCall(context, prepared.upstreams)
+    roll = RollCall(context, prepared.upstreams, prepared.agents)
 
     def spans() -> Iterator[Span]:
         yield from roll.watch(read_spans([folder.spans], gaps.append))

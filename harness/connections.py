@@ -32,8 +32,10 @@ _MADE_OF = (v.COMMAND_SHA256, v.POLICY_SHA256)
 class RollCall:
     """Takes down every connection that the spans of a trial's folder speak of, whichever run they name."""
 
-    def __init__(self, context: Context, upstreams: Sequence[Upstream]) -> None:
+    def __init__(self, context: Context, upstreams: Sequence[Upstream], agents: Iterable[str] | None = None) -> None:
+        """`agents` are the ids that were handed out, where it is not that of the context alone."""
         self._context = context
+        self._agents = frozenset((context.agent_id,) if agents is None else agents)
         self._upstreams = {upstream.id: upstream for upstream in upstreams}
         self._seen: dict[str, _Seen] = {}
 
@@ -75,9 +77,9 @@ class RollCall:
         if len(seen.common) > 1:
             yield f"the spans of a connection {STRANGE} name several runs, agents or servers"
             return
-        *whose, server, trust = seen.common[0]
+        *whose, agent, server, trust = seen.common[0]
         context = self._context
-        if whose != [context.run_id, context.scenario_id, context.trial, context.agent_id]:
+        if whose != [context.run_id, context.scenario_id, context.trial] or agent not in self._agents:
             yield f"there is a connection {STRANGE}: it names another run, trial or agent"
             return
         upstream = self._upstreams.get(server) if isinstance(server, str) else None

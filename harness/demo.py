@@ -8,9 +8,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.commands.run import run_selected, terminal_style
+from harness.commands.run import terminal_style
 from harness.report.table import as_table
 from harness.results import RunResult
+from harness.running import run_selected
 from harness.selection import Selection, load_selection
 from harness.verdict import Result
 

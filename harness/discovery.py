@@ -1,6 +1,6 @@
 """Which files under a path are scenarios, and all scenarios of a run at once.
 
-Refuses to know what is in a scenario beyond telling it from an agent file, a policy and a seed.
+Refuses to know what is in a scenario beyond telling it from an agent file, a script, a policy and a seed.
 """
 
 from collections.abc import Iterable
@@ -16,16 +16,16 @@ from proxy.problem import Problem
 from proxy.spans import JSON
 from proxy.yamlfile import YamlError, load_document
 
-Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed"]
+Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "script"]
 
-_FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed"}
+_FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed", "scripts": "script"}
 
 
 def classify(path: Path) -> Kind:
     """What a YAML file is, by what is in it: the fields that only a scenario, an agent file or a policy has at its top.
 
     A seed is a map of nothing but lists of maps. What is none of these, or cannot be read, is what its folder says
-    (agents, policies, seeds), else a scenario, so that a broken scenario is an error and never passed over.
+    (agents, policies, seeds, scripts), else a scenario, so that a broken scenario is an error and never passed over.
     """
     try:
         with open_plain(path, follow=True) as file:
@@ -36,6 +36,8 @@ def classify(path: Path) -> Kind:
     if keys == {"policy"}:
         # As it stands in a scenario; who reads it says what to take out.
         return "policy"
+    if keys == {"script"}:
+        return "script"
     said = _FOLDERS.get(path.parent.name, "scenario")
     if (
         is_seed(data)

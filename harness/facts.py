@@ -122,7 +122,7 @@ class Other:
 
 Fact: TypeAlias = Exchange | Ruling | Other
 
-KEPT = frozenset({"connection_opened", "connection_closed", "agent_run", "event"})
+KEPT = frozenset({"connection_opened", "connection_closed", "unread", "agent_run", "event"})
 COUNTED = frozenset({"notification", "malformed", "unmatched"})
 """Kinds that show that their connection lived; but for a client's notifications they give nothing to a trace."""
 _NEEDS_PARAMS = frozenset({"initialize", "server/discover"})

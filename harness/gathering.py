@@ -50,6 +50,7 @@ class Gathering:
     choice: Choice = field(default_factory=Choice)
     facts: dict[bytes, Fact] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
+    unread: dict[tuple[str, str], int] = field(default_factory=dict)
     _likenesses: dict[bytes, Likeness] = field(default_factory=dict)
     _waiting: dict[bytes, list[bytes]] = field(default_factory=dict)
     _reader: FactReader = field(default_factory=FactReader)
@@ -85,6 +86,9 @@ class Gathering:
                     fact.request = None
                 else:
                     self._waiting.setdefault(fact.parent, []).append(key)
+            case Other(kind="unread") if known is None and fact.attributes.get(v.REFUSED_BY_US) is not True:
+                where = (str(fact.origin.server), str(fact.attributes.get(v.UNREAD_REASON)))
+                self.unread[where] = self.unread.get(where, 0) + 1
             case None:
                 kind = str(span.attributes.get(v.SPAN_KIND))
                 self.unknown[kind] = self.unknown.get(kind, 0) + (known is None)
@@ -138,6 +142,8 @@ class Gathering:
                 yield f"{dropped} spans of a connection to {life.origin.server} could not be written"
             if isinstance(recorded, int) and life.seen < recorded:
                 yield f"{recorded - life.seen} of {recorded} spans of a connection to {life.origin.server} are missing"
+        for (server, why), count in sorted(self.unread.items()):
+            yield f"what went through {count} tunnels to {server} was not observable: {why}"
         for kind, count in sorted(self.unknown.items()):
             yield f"{count} spans are of a kind that this version does not know: {kind}"
 

@@ -81,7 +81,7 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
         return None
     try:
         told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in known]
-    except Exception as error:
+    except Exception as error:  # a fault of ours is this finding's error, and the others stand
         return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
     problems = [problem for explanation in told for problem in explanation.problems]
     if problems:
@@ -102,10 +102,9 @@ def _told_apart(assertions: Sequence[Assertion], findings: Sequence[Finding]) ->
 
 
 def _find(assertion: Assertion, evidence: Evidence) -> Finding:
-    # A fault of ours is this finding's error: no assertion may take the others, or the verdict, with it.
     try:
         return assertion.judge(evidence)
-    except Exception as error:
+    except Exception as error:  # a fault of ours: no assertion may take the others, or the verdict, with it
         return Finding(assertion.name, "error", f"{assertion.type} raised {type(error).__name__}: {error}")
 
 

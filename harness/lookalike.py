@@ -11,7 +11,7 @@ from proxy.spans import JSON
 Given = Literal["scenario", "agent"]
 
 SCENARIO_FIELDS = frozenset({"id", "title", "category", "input", "prompt", "assertions", "servers"})
-AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport"})
+AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport", "model", "architecture"})
 POLICY_FIELDS = frozenset({"rules", "default", "mode", "client_requests"})
 
 

@@ -15,9 +15,10 @@ from importlib.metadata import version
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.agentprogram import ProgramFile, named_by
 from harness.hiding import Hiding
+from harness.modelagent import ModelAgent
 from harness.results import TrialResult
 from harness.scenario import FixtureServer, Scenario
-from harness.selection import Selected, kind_of
+from harness.selection import Selected, Selection, kind_of
 from proxy.spans import JSON
 
 PACKAGES = ("wiretrap", "mcp", "pydantic", "jsonschema", "PyYAML", "click")
@@ -29,8 +30,8 @@ class RunFacts:
     """What is known when a run begins.
 
     `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
-    `programs` are the files that the command of each scenario's agent is made of. `judge` is the name of the model that
-    is asked for opinions.
+    `programs` are the files that the command of each scenario's agent is made of. `selection` is what was asked for,
+    and `resumed_at` when the run was gone on with. `judge` is the name of the model that is asked for opinions.
     """
 
     run_id: str
@@ -42,6 +43,8 @@ class RunFacts:
     digests: Mapping[str, str]
     redacted: frozenset[str] = frozenset()
     programs: Mapping[str, tuple[ProgramFile, ...]] = field(default_factory=dict)
+    selection: Selection = field(default_factory=lambda: Selection(()))
+    resumed_at: tuple[datetime, ...] = ()
     judge: str | None = None
 
 
@@ -56,6 +59,7 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
         "schema_version": 1,
         "run_id": facts.run_id,
         "started_at": _moment(facts.started_at),
+        "resumed_at": [_moment(moment) for moment in facts.resumed_at],
         "ended_at": None if ended_at is None else _moment(ended_at),
         "versions": {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **_versions()},
         "platform": {
@@ -64,8 +68,9 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             "machine": platform.machine(),
             "python": sys.implementation.name,
         },
-        "options": {"trials": facts.trials, "jobs": facts.jobs, "judge": facts.judge},
-        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it.
+        "options": _options(facts),
+        # Nothing of a run is drawn at random but ids and keys, so there is no seed that would repeat it. What a
+        # scripted model draws comes from the seed in its agent file, which has a digest.
         "random_seed": None,
         "scenarios": {
             scenario_id: _scenario(scenario, facts) for scenario_id, scenario in facts.selected.by_id.items()
@@ -75,6 +80,20 @@ def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime
             for result in results
         ],
         "record": {"complete": not incomplete, "incomplete": incomplete},
+    }
+
+
+def _options(facts: RunFacts) -> JSON:
+    agent, hiding = facts.selection.agent_file, facts.hiding
+    return {
+        "trials": facts.trials,
+        "jobs": facts.jobs,
+        "paths": [hiding.text(path) for path in facts.selection.paths],
+        "agent": None if agent is None else hiding.text(agent),
+        # Whether there was one; the words may hold a secret.
+        "command": facts.selection.command is not None,
+        "profile": facts.selection.profile,
+        "judge": facts.judge,
     }
 
 
@@ -121,7 +140,7 @@ def _agent_digest(agent: Agent, facts: RunFacts) -> JSON:
     match agent:
         case CommandAgent(command=command, path=None, profile=profile):
             return _digest([*command] if profile is None else [profile, *command], facts.hiding)
-        case ScriptedAgent(path=path) | CommandAgent(path=path):
+        case ScriptedAgent(path=path) | CommandAgent(path=path) | ModelAgent(path=path):
             return facts.digests.get(str(path))
 
 

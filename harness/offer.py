@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeAlias
 
-from proxy.glob import compile_glob, decode_tool_name
+from proxy.glob import compile_glob, decode_tool_name, encode_tool_name
 
 Tools: TypeAlias = Mapping[str, Collection[str] | None]
 """Of each server of a scenario the bare names of its tools; None where only the running server knows."""
@@ -61,6 +61,24 @@ def missing_tool_of_glob(glob: str, tools: Tools) -> str | None:
             return missing_tool(only, tool, spoken_of)
         case _:
             return missing_tool(None, tool, spoken_of)
+
+
+def idle_glob(glob: str, tools: Tools) -> str | None:
+    """That a (well-formed) glob with a wildcard in its tool part fits no tool; None when one fits or nobody can tell.
+
+    It is no error: a list of rules may be meant for more servers than these, or for tools that are still to come.
+    """
+    _, server, name = glob.split("/", 2)
+    if not any(sign in name for sign in "*?") or name.startswith(("resource:", "prompt:")):
+        return None
+    spoken_of = {one: offered for one, offered in tools.items() if compile_glob(server).fullmatch(one)}
+    offers = {one: offered for one, offered in spoken_of.items() if offered is not None}
+    pattern = compile_glob(glob)
+    names = (f"mcp/{one}/{encode_tool_name(tool)}" for one, offered in offers.items() for tool in offered)
+    if not spoken_of or len(offers) < len(spoken_of) or any(map(pattern.fullmatch, names)):
+        return None
+    known = "; ".join(f"{one} offers {', '.join(sorted(offered)) or 'none'}" for one, offered in offers.items())
+    return f"{glob!r} fits no tool, so it denies none: {known}"
 
 
 def _has(names: Collection[str], name: str, *, fold: bool) -> bool:

@@ -3,6 +3,7 @@
 Refuses to know how a trial is run and how a result is shown.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
@@ -120,6 +121,7 @@ class ScenarioResult:
             "title": self.title,
             "category": self.category,
             "result": self.result,
+            "statuses": count_statuses(self.trials),
             "over_all": self.over_all.as_json(),
             "over_valid": self.over_valid.as_json(),
             "repeats": repeats_as_json([self.task]),
@@ -177,6 +179,7 @@ class RunResult:
             "exit_code": self.exit_code,
             "cancelled": self.cancelled,
             "seconds": round(self.seconds, 3),
+            "statuses": count_statuses(self.trials),
             "over_all": rate(self.trials).as_json(),
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),
@@ -193,6 +196,12 @@ def worst(results: Sequence[Result]) -> Result:
 def rate(trials: Sequence[TrialResult]) -> Rate:
     """How many of these trials passed."""
     return Rate(sum(trial.verdict.result == "pass" for trial in trials), len(trials))
+
+
+def count_statuses(trials: Sequence[TrialResult]) -> dict[str, JSON]:
+    """How many of these trials ended in each status, all seven; the counts sum to the trials."""
+    counts = Counter(trial.verdict.status for trial in trials)
+    return {name: counts[status] for name, status in STATUSES.items()}
 
 
 def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:

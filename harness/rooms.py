@@ -15,7 +15,7 @@ def check_room(name: str) -> None:
     """
     try:
         room = import_module(name)
-    except Exception as error:
+    except Exception as error:  # somebody else's package, which may raise anything
         _refuse(name, f"it cannot be imported: {type(error).__name__}: {error}")
     if getattr(room, "WIRETRAP_ROOM", None) != name:
         paths = getattr(room, "__path__", None)

@@ -15,7 +15,11 @@ from proxy.spans import JSON
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
-RESERVED = frozenset({".", "..", "manifest.json", "report.json", "junit.xml"})
+MANIFEST = "manifest.json"
+"""The file that says what a run is made of."""
+RESULTS = "results.ndjson"
+"""The file that has each result as it came."""
+RESERVED = frozenset({".", "..", MANIFEST, RESULTS, "report.json", "junit.xml"})
 """Names in a run folder that are no scenario's."""
 
 

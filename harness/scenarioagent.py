@@ -6,7 +6,7 @@ Refuses to know how an agent is run, and which other agents a run may give.
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, read_agent, unknown_placeholders
+from harness.agentfile import Agent, CommandAgent, command_agent, read_agent, unknown_placeholders
 from harness.intake import Intake
 from harness.offer import Tools
 from harness.scenariofile import AgentEntry
@@ -43,4 +43,4 @@ def read_scenario_agent(
     agent = None if file is None else read_agent(file, tools, elsewhere)
     if isinstance(agent, CommandAgent):
         intake.wrong(("agent", "scripted"), f"{file} has a command and no steps; write agent: {{command: …}}")
-    return agent if isinstance(agent, ScriptedAgent) else None
+    return None if isinstance(agent, CommandAgent) else agent

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.intake import Intake, open_document
-from harness.offer import Tools, missing_tool_of_glob
+from harness.offer import Tools, idle_glob, missing_tool_of_glob
 from harness.scenariofile import PolicyFileEntry
 from proxy.faults import Fault, FaultError, parse_faults
 from proxy.glob import glob_server
@@ -28,8 +28,8 @@ def read_policy(
 
     `at` leads to that map, from the top of the file.
 
-    `tools` are those of the scenario's servers, None where it names none. `find` gives the file that a field names;
-    what is wrong in a file is added to `elsewhere`.
+    A wildcard deny rule that fits no tool is noted. `tools` are those of the scenario's servers, None where it names
+    none. `find` gives the file that a field names; what is wrong in a file is added to `elsewhere`.
     """
     if "policy" not in scenario:
         return None, None
@@ -53,6 +53,10 @@ def read_policy(
         if wrong is not None:
             path = (*prefix, "rules", place, rule.action)
             problems.append(Problem(document.name, document.line(path), field_name(path), wrong))
+        idle = idle_glob(rule.glob, tools) if tools is not None and rule.action == "deny" else None
+        if idle is not None:
+            path = (*prefix, "rules", place, rule.action)
+            intake.notes.append(Problem(document.name, document.line(path), field_name(path), f"note: {idle}"))
     return policy, data if isinstance(data, dict) else None
 
 

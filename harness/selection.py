@@ -4,6 +4,7 @@ Refuses to know how a trial is run.
 """
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent
 from harness.discovery import load_scenarios
+from harness.modelagent import ModelAgent
+from harness.models.provided import missing_for
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
@@ -46,9 +49,12 @@ class Selected:
 
     def files(self, scenario_id: str) -> tuple[Path, ...]:
         """All files that a scenario and its agent are made of, the scenario's own first."""
-        agent = self.agents[scenario_id].path
-        files = self.by_id[scenario_id].files
-        return files if agent is None or agent in files else (*files, agent)
+        match self.agents[scenario_id]:
+            case ModelAgent(files=own):
+                pass
+            case agent:
+                own = () if agent.path is None else (agent.path,)
+        return tuple(dict.fromkeys((*self.by_id[scenario_id].files, *own)))
 
     def digests(self, digest: Callable[[bytes], str] = _sha256) -> dict[str, str]:
         """SHA-256 in hex of every file, by its path; or what else `digest` makes of its bytes."""
@@ -61,6 +67,8 @@ def kind_of(agent: Agent) -> Kind:
     match agent:
         case ScriptedAgent():
             return "scripted"
+        case ModelAgent() as agent:
+            return "scripted" if agent.scripted else "real"
         case CommandAgent():
             return "real"
 
@@ -75,6 +83,7 @@ def load_selection(selection: Selection) -> Selected:
         problems += _check_folder(scenario)
         if agent is not None:
             problems += _check_servers(scenario, agent)
+            problems += _check_models(agent)
             agents[scenario.id] = agent
     if problems:
         # An agent file is read once for each scenario, and may be wrong for all of them.
@@ -108,7 +117,9 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     wrong = []
     for server_id, server in scenario.servers.items():
         match server, agent:
-            case CommandServer() | UrlServer(), ScriptedAgent(transport="in_process"):
+            case CommandServer() | UrlServer(), ScriptedAgent(transport="in_process") | ModelAgent(
+                transport="in_process"
+            ):
                 said = "only a fixture can be run in_process; the agent file says transport: in_process"
             case FixtureServer(), _:
                 said = _try_seed(server)
@@ -117,6 +128,17 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
         if said:
             wrong.append(Problem(str(scenario.path), None, f"servers.{server_id}", said))
     return wrong
+
+
+def _check_models(agent: Agent) -> list[Problem]:
+    """Models that cannot be asked, though the file can be read: for lack of a key or of the extra."""
+    match agent:
+        case ModelAgent(path=path, model=model, models=models):
+            asked = {"model": model, **{f"models.{name}": choice for name, choice in models.items()}}
+            missing = {field: missing_for(choice, os.environ) for field, choice in asked.items()}
+            return [Problem(str(path), None, field, said) for field, said in missing.items() if said]
+        case _:
+            return []
 
 
 def _try_seed(server: FixtureServer) -> str:

@@ -88,7 +88,7 @@ def span_folders(path: Path) -> list[Path]:
         return [path / "spans"]
     if any(path.glob("*.jsonl")):
         return [path]
-    found = {folder for pattern in ("*/spans", "*/*/spans") for folder in path.glob(pattern) if _holds_spans(folder)}
+    found = {folder for pattern in ("*/spans", "*/*/spans") for folder in path.glob(pattern) if _is_trial(folder)}
     return sorted(found, key=lambda folder: (folder.parent.parent.name, len(folder.parent.name), folder.parent.name))
 
 
@@ -105,6 +105,11 @@ def runs_in(path: Path) -> list[Path]:
 def is_run(path: Path) -> bool:
     """Whether a folder is a run folder, a part of one, or holds span files."""
     return (path / "manifest.json").is_file() or bool(span_folders(path))
+
+
+def _is_trial(spans: Path) -> bool:
+    # What begins with a dot was moved aside: an unfinished trial, or what stood in the place of one.
+    return not spans.parent.name.startswith(".") and _holds_spans(spans)
 
 
 def _holds_spans(folder: Path) -> bool:
@@ -128,7 +133,7 @@ def _other_file(path: Path) -> str | None:
         case "verdict.json" | "agent.out" | "agent.err" if (trial / "trace.json").is_file():
             what = "a verdict" if path.name == "verdict.json" else "what an agent said"
             return f"{what}; the trace that it belongs to is {trial / 'trace.json'}"
-        case "manifest.json" | "report.json" | "junit.xml" if is_run(run):
+        case "manifest.json" | "results.ndjson" | "report.json" | "junit.xml" if is_run(run):
             return f"a report of a run; name the run's folder, {run}"
         case name if trial.name == "state" and name.endswith((".before.jsonl", ".after.jsonl", ".journal.jsonl")):
             return f"a dump of a database; the trace of its trial is {trial.parent / 'trace.json'}"

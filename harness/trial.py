@@ -3,8 +3,9 @@
 Refuses to know other trials, and how a result is shown. A trial ends in exactly one status:
 
 - completed: the agent came to its own end. The assertions decide.
-- agent_timeout, limit: it was stopped at `limits.seconds`, or after more calls than `limits.tool_calls`.
-- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed.
+- agent_timeout, limit: it was stopped at `limits.seconds`, or at another limit.
+- agent_crash: it ended with another exit code than 0 or by a signal; of a scripted agent, a step failed; of a model
+  agent, a model call.
 - infra_error: a server, a database or the agent's program could not be got ready or broke; says nothing of the agent.
 - harness_error: a fault of ours.
 - cancelled: somebody stopped the run.
@@ -16,7 +17,8 @@ import shutil
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +31,7 @@ from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
 from harness.judges import Judge, with_opinions
+from harness.modelagent import ModelAgent
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new
@@ -72,7 +75,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
-    `judge` is asked for its opinion.
+    `canaries` are those that its seeds plant, None for new ones. `judge` is asked for its opinion.
     """
 
     run_id: str
@@ -87,6 +90,7 @@ class TrialPlan:
     exporter: Exporter | None = None
     judge: Judge | None = None
     private: Path | None = None
+    canaries: Mapping[str, str] | None = None
 
 
 def run_trial(plan: TrialPlan) -> TrialResult:
@@ -110,6 +114,7 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         verdict=verdict,
         seconds=time.monotonic() - began,
         kind=kind_of(plan.agent),
+        model=plan.agent.model_name if isinstance(plan.agent, ModelAgent) else None,
         folder=str(folder.path.relative_to(plan.run_folder)),
         gaps=gaps,
         kept=str(private) if plan.keep else None,
@@ -140,7 +145,9 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     prepared: Prepared | None = None
     before: dict[str, Dump] = {}
     try:
-        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp)
+        prepared = prepare(plan.scenario, context, folder.spans, private, plan.otlp, plan.canaries)
+        if isinstance(plan.agent, ModelAgent):
+            prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
         if prepared.canaries:
             write_new(folder.canaries, as_text(dict(prepared.canaries)))
         before = dump_before(prepared, folder, hiding)
@@ -148,7 +155,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         file.tap = None if plan.exporter is None else plan.exporter.offer
         conversation = Conversation(context, file, plan.scenario.user_message, hiding)
         try:
-            with fronts(prepared, Streams(folder, private, hiding).errors, plan.cancel) as reachable:
+            with _reachable(plan, prepared, Streams(folder, private, hiding)) as reachable:
                 ending = _run_agent(plan, reachable, context, folder, private, conversation)
         except TrialCancelledError as error:
             ending = Ending("cancelled", str(error))
@@ -166,6 +173,13 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
     if prepared is None:
         return Verdict("error", ending.status, ending.reason), (), ()
     return _judge(plan, context, prepared, before, folder, ending)
+
+
+def _reachable(plan: TrialPlan, prepared: Prepared, streams: Streams) -> AbstractContextManager[Prepared]:
+    """The servers with what stands in front of them; several agents start that themselves, each its own."""
+    if isinstance(plan.agent, ModelAgent):
+        return nullcontext(prepared)
+    return fronts(prepared, streams.errors, plan.cancel)
 
 
 def _close(conversation: Conversation) -> SpanFileError | None:
@@ -198,8 +212,15 @@ def _run_agent(
             deadline = Deadline.after(limits.seconds, plan.cancel)
             tap = conversation.file.tap
             return run_direct(agent, prepared, context, folder.spans, conversation, deadline, limits.tool_calls, tap)
+        case ModelAgent() as agent:
+            # Only here are models and architectures needed.
+            from harness.targets.model import Given, run_model  # noqa: PLC0415
+
+            given = Given(plan.scenario.input, tuple(plan.scenario.servers), limits, plan.trial)
+            deadline = Deadline.after(limits.seconds, plan.cancel)
+            return run_model(agent, prepared, given, context, streams, private, conversation, deadline)
         case CommandAgent(command=command) as agent:
-            servers = {one.id: Start(one.command, one.environment) for one in prepared.upstreams}
+            servers = {one.id: Start(one.command, one.environment, one.front) for one in prepared.upstreams}
             handed = hand_over(private, plan.scenario.input, servers, prepared.context)
             deadline = Deadline.after(limits.seconds, plan.cancel)
             cwd = _folder_of(agent, plan.scenario)
@@ -226,7 +247,7 @@ def _judge(
     damage = list(ending.damage)
     try:
         gathered = gather(plan.scenario, context, prepared, before, folder, plan.hiding, ending)
-    except Exception as error:
+    except Exception as error:  # of what an agent has written anything may come; told apart from our faults below
         if ending.status not in VALID or not _is_damage(plan, error):
             return _unreadable(plan, ending, error), (), ending.doubts
         damage.append(_damage(error))
@@ -238,7 +259,7 @@ def _judge(
         evidence = with_opinions(gathered.evidence, assertions, plan.judge)
         verdict = judge(assertions, evidence, ending.status)
         verdict = categorised(plan.scenario, evidence, verdict)
-    except Exception as error:  # as above
+    except Exception as error:  # a fault of ours, as in _run
         return _unreadable(plan, ending, error), gathered.gaps, doubts
     if damage and ending.status in VALID:
         return _with_reason(tampered(ending.status, damage, verdict.findings), ending), gathered.gaps, doubts

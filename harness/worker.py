@@ -23,6 +23,7 @@ from harness.judges import open_judge
 from harness.processes import become_subreaper, end_descendants, keep_private
 from harness.redacted import hidden_result
 from harness.results import Kind, TrialResult
+from harness.runjournal import hold_as_worker
 from harness.runsecrets import hiding_for
 from harness.selection import Selected, Selection, load_selection
 from harness.trial import TrialPlan, run_trial
@@ -104,6 +105,10 @@ def _work(reply: Callable[[bytes], None]) -> None:
     become_subreaper()
     start = START.validate_python(json.loads(sys.stdin.buffer.readline()))
     hide_last_words(hiding_for((), os.environ, start.redact_key))
+    if not hold_as_worker(Path(start.run_folder)):
+        gone: JSON = {"ready": False, "problem": "the run is gone on with by another process"}
+        reply(json.dumps(gone).encode() + b"\n")
+        return
     scenarios = load_selection(start.selection)
     changed = [path for path, digest in scenarios.digests().items() if start.digests.get(path) != digest]
     if changed:
@@ -156,7 +161,7 @@ def _try_jobs(
         try:
             result = run_trial(plan)
             end_descendants(os.getpid())
-        except Exception as error:
+        except Exception as error:  # the runner waits for a result, whatever broke; a silent worker costs the run
             sys.stderr.write(traceback_text(hiding, error))
             result = hidden_result(hiding, failed(job, f"{type(error).__name__}: {error}"))
         reply(encode(result))

@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import urljoin
 
-import h11
-
 from proxy import vocabulary as v
-from proxy.answers import Answer, AnswerError, Body, Stream, Unpacker, Unwatched
+from proxy.answers import Answer, AnswerError, Body, Stream, Unwatched
 from proxy.asking import MODERN, Asked
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
+from proxy.http1 import AnswerHead, RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
 from proxy.ledger import Strand, now
@@ -20,6 +19,7 @@ from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
+from proxy.unpack import Unpacker
 from proxy.upstream import Server, ServerLine, UpstreamError
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
@@ -66,10 +66,10 @@ class Answering:
         self.edits = edits
         self._posts: set[asyncio.Task[None]] = set()
 
-    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: h11.Response, out: Outbound) -> None:
+    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
         status = answer.status_code
-        headers: Headers = list(answer.headers)
+        headers = answer.headers
         self._headed(head, asked, status, headers)
         encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
         encodings = [part for part in encodings if part not in (b"", b"identity")]
@@ -87,20 +87,24 @@ class Answering:
         while not over:
             data, over = await line.body()
             going = watch.feed(data, ended=over)
-            if watch.wait:
-                await asyncio.sleep(watch.wait)
-                watch.wait = 0.0
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))
-            if over:
-                self._settled(asked, status, stream=stream)
             if over and watch.silent:
+                self._settled(asked, status, stream=stream)
+                await watch.settle()
                 await silence()
-            if watch.holds and over:
-                length = [] if status in {204, 304} else [(b"content-length", b"%d" % len(going))]
-                await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
-            if over or (going and not watch.holds):
-                await out.body(going, ended=over)
+            try:
+                if watch.wait:
+                    await asyncio.sleep(watch.wait)
+                    watch.wait = 0.0
+                if watch.holds and over:
+                    length = [] if status in {204, 304} else [(b"content-length", b"%d" % len(going))]
+                    await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
+                if over or (going and not watch.holds):
+                    await out.body(going, ended=over)
+            finally:
+                await watch.settle()
+        self._settled(asked, status, stream=stream)
 
     def _edits(self, asked: Asked) -> bool:
         return self.edits or (asked.session is not None and asked.session.connection.failed)
@@ -241,6 +245,8 @@ class Answering:
             return
         seat.streams -= 1
         root = seat.relay.session.connection
+        if session is not None:
+            seat.relay.strand("server", session).settle()
         if session is not None and session.connection is not root:
             for exchange in self._open(asked):
                 # Closing the stream is the cancellation since 2026-07-28 (basic/utilities/cancellation).
@@ -272,7 +278,7 @@ class Answering:
         with suppress(UpstreamError):
             line = await self.upstream.line()
             try:
-                await line.ask(h11.Request(method=b"POST", target=target, headers=headers), message)
+                await line.ask(RequestHead(b"POST", target, headers), message)
                 await line.head()
                 while not (await line.body())[1]:
                     pass

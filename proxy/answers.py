@@ -4,7 +4,6 @@ Refuses to know sockets and headers: it is given the bytes of a body and says wh
 """
 
 import json
-import zlib
 from collections.abc import Callable
 from typing import Protocol
 
@@ -13,10 +12,11 @@ from proxy.frames import CAP
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.sse import Event, EventReader, new_event, with_data
+from proxy.unpack import Unpacker
 
-_UNPACKED = 4 * CAP
-"""Bytes that are unpacked of one body for a look at it."""
 _SPARE = 65536
+_LARGE = 1024 * 1024
+"""Bytes of an answer whose record takes longer than an event of another stream may wait."""
 
 
 class AnswerError(ValueError):
@@ -39,6 +39,10 @@ class Answer(Protocol):
         """The next bytes of the body; what goes on to the client. Raises AnswerError."""
         ...
 
+    async def settle(self) -> None:
+        """Record what was seen, once it has been sent on: no client waits for the record of an answer."""
+        ...
+
 
 class Unwatched:
     """A body that is nothing of ours."""
@@ -54,35 +58,12 @@ class Unwatched:
         """All of it."""
         return chunk
 
-
-class Unpacker:
-    """Undoes gzip and deflate on a copy, as far as that is worth it."""
-
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-        self._room = _UNPACKED
-        self.broken = False
-
-    def feed(self, chunk: bytes) -> bytes:
-        """What the next bytes unpack to; nothing more once they are broken or too many."""
-        if self.broken or self._room <= 0:
-            return b""
-        try:
-            found = self._zlib.decompress(chunk, self._room)
-        except zlib.error:
-            self.broken = True
-            return b""
-        self._room -= len(found)
-        return found
+    async def settle(self) -> None:
+        """Nothing is owed a record."""
 
 
-def unpacked(data: bytes) -> bytes:
-    """A whole body unpacked, or as far as it can be."""
-    return Unpacker().feed(data)
-
-
-def _is_message(data: bytes) -> bool:
-    return data.lstrip(b" \t\r\n\xef\xbb\xbf\xfe\xff\0")[:1] in (b"{", b"[")
+def _is_message(data: bytes | bytearray) -> bool:
+    return data[:64].lstrip(b" \t\r\n\xef\xbb\xbf\xfe\xff\0")[:1] in (b"{", b"[")
 
 
 def _messages(forward: bytes) -> list[bytes]:
@@ -116,6 +97,18 @@ class Body:
         self._sure = sure
         self._kept = bytearray()
         self._flowing = False
+        self._last: Piece | None = None
+        self._size = 0
+
+    async def settle(self) -> None:
+        """Record a whole answer; a large one beside what else is under way."""
+        last, self._last = self._last, None
+        if last is not None:
+            self._strand.take_all([last])
+        if self._size > _LARGE:
+            await self._strand.settle_beside()
+        else:
+            self._strand.settle()
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """All of it, or all at its end where it is held."""
@@ -134,21 +127,34 @@ class Body:
 
     def _flow(self, *, ended: bool) -> Step | None:
         if self._flowing:
-            step = self._strand.take(Piece(Part.LAST if ended else Part.MORE, bytes(self._kept)))
+            piece = Piece(Part.LAST if ended else Part.MORE, bytes(self._kept))
             self._kept.clear()
+            if ended and not self.holds:
+                # All before it has gone on, so its end does not wait either.
+                self._last = piece
+                return None
+            step = self._strand.take(piece)
             return step if ended else None
-        if len(self._kept) > CAP:
+        limit = CAP if self.holds else _LARGE
+        if len(self._kept) > limit and (self._sure or _is_message(self._kept)):
             self._flowing = True
-            first = bytes(self._kept[:CAP])
-            del self._kept[:CAP]
+            self._size = limit + 1
+            first = bytes(self._kept[:limit])
+            del self._kept[:limit]
             self._strand.take(Piece(Part.FIRST, first))
             return self._flow(ended=ended)
+        if len(self._kept) > CAP:
+            del self._kept[CAP:]  # a download, of which the beginning says that it is nothing of ours
         if not ended:
             return None
         self._whole = bytes(self._kept)
+        self._size = len(self._whole)
+        self._kept.clear()
         if not (self._sure or _is_message(self._whole)):
             return Step([], self._whole)
-        return self._strand.take(Piece(Part.WHOLE, self._whole))
+        if self.holds:
+            return self._strand.take(Piece(Part.WHOLE, self._whole))
+        return self._strand.take_all([Piece(Part.WHOLE, self._whole)])[0]
 
     _whole = b""
 
@@ -184,8 +190,19 @@ class Stream:
         self._held = bytearray()
         self._base = 0
         self._repeated = False
+        self._large = False
         self._cutting = False
         """Whether the event that flows in is kept back."""
+
+    async def settle(self) -> None:
+        """Record the answers among the events; a large one beside what else is under way."""
+        large, self._large = self._large, False
+        if self._strand is None:
+            return
+        if large:
+            await self._strand.settle_beside()
+        else:
+            self._strand.settle()
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """What of it goes on: all, or up to the last event that is whole where events may be edited."""
@@ -242,7 +259,8 @@ class Stream:
             return None
         if self._strand is None:
             self._strand = self._find_strand()
-        return self._strand.take(piece)
+        self._large = self._large or len(piece.data) > _LARGE
+        return self._strand.take(piece) if self._edits() else self._strand.take_all([piece])[0]
 
     def _event(self, event: Event, out: list[bytes]) -> None:
         piece = event.piece

@@ -6,7 +6,6 @@ The body decides, never a header; a header that says something else is a reason 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from proxy.answers import unpacked
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
 from proxy.frames import Line, read_loose, read_strict
@@ -17,12 +16,14 @@ from proxy.keys import fold
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.members import FrameError
+from proxy.paramheaders import param_disagreement
 from proxy.policy import Policy
 from proxy.readings import hidden_readings, readings
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
 from proxy.seats import Seat, Seats
 from proxy.session import Session
 from proxy.spanfile import SpanFileError
+from proxy.unpack import unpacked
 
 MODERN = "2026"
 """Versions from here on are of the era of 2026-07-28; they sort as text."""
@@ -188,7 +189,7 @@ class Asking:
         if line is None:
             return None  # its own reading says what is wrong with it
         one = line.messages[0] if len(line.messages) == 1 and not line.batch else None
-        return disagreement(headers, one)
+        return disagreement(headers, one) or param_disagreement(headers, one)
 
     def _refusal(self, asked: Asked, step: Step, why: str | None) -> Refusal:
         if step.back.strip():

@@ -9,8 +9,6 @@ from collections import OrderedDict
 from functools import partial
 from time import monotonic
 
-import h11
-
 from proxy.answering import Answering, Outbound
 from proxy.asking import Asked, Asking, Refusal
 from proxy.bridgechecks import OLD_VERSIONS, Fault, Post, accepts, is_modern, read_post
@@ -20,6 +18,7 @@ from proxy.bridgeshared import SharedRoom
 from proxy.child import StartError
 from proxy.hosted import Hosted
 from proxy.http import HttpProxy, Inbound
+from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import SESSION, Doors, Head, Headers, Origin, value, values
 from proxy.ledger import random_hex
 from proxy.mcpheaders import INVALID_REQUEST, METHOD, VERSION, Mirrors
@@ -74,7 +73,7 @@ class Bridge:
         if self._stopped is not None:
             await self._stopped
 
-    async def _take(self, line: BridgeLine, headers: Headers, head: h11.Request, body: bytes) -> None:
+    async def _take(self, line: BridgeLine, headers: Headers, head: RequestHead, body: bytes) -> None:
         if head.target.partition(b"?")[0] != self._path:
             line.whole(404)
         elif head.method == b"POST":
@@ -186,7 +185,7 @@ class Bridge:
 class BridgeAnswering(Answering):
     """Passes on what a bridge answers: what is its own is recorded as such, and not as the server's (wire rule 10)."""
 
-    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: h11.Response, out: Outbound) -> None:
+    async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on."""
         fault = line.fault if isinstance(line, BridgeLine) else None
         if fault is None:

@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 
-import h11
-
 from proxy.bridgechecks import Fault
 from proxy.frames import CAP
+from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import Headers
 from proxy.mcpheaders import INVALID_REQUEST
 from proxy.sse import new_event
@@ -25,7 +24,7 @@ UNREAD = 64 * 1024 * 1024
 _JSON, _EVENTS = (b"content-type", b"application/json"), (b"content-type", b"text/event-stream")
 _STREAM: Headers = [_EVENTS, (b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
 
-Take = Callable[["BridgeLine", Headers, h11.Request, bytes], Awaitable[None]]
+Take = Callable[["BridgeLine", Headers, RequestHead, bytes], Awaitable[None]]
 
 
 class BridgeLine:
@@ -42,7 +41,7 @@ class BridgeLine:
         self.over = False
         self.streams = False
         self._broken = ""
-        self._head: h11.Response | None = None
+        self._head: AnswerHead | None = None
         self._chunks: deque[bytes] = deque()
         self._unread = 0
         self._news = asyncio.Event()
@@ -50,7 +49,7 @@ class BridgeLine:
 
     # What `proxy.http` calls.
 
-    async def ask(self, head: h11.Request, body: "bytes | AsyncIterable[bytes]") -> None:
+    async def ask(self, head: RequestHead, body: "bytes | AsyncIterable[bytes]") -> None:
         """Take a request."""
         if not isinstance(body, bytes):
             found = bytearray()
@@ -62,7 +61,7 @@ class BridgeLine:
             body = bytes(found)
         await self._take(self, list(head.headers), head, body)
 
-    async def head(self) -> h11.Response:
+    async def head(self) -> AnswerHead:
         """The head of the answer. Raises UpstreamError where there is none."""
         while self._head is None:
             if self._broken:
@@ -110,7 +109,7 @@ class BridgeLine:
         """Begin a stream of events, unless it has begun."""
         if not self.over and not self.streams:
             self.streams = True
-            self._head = h11.Response(status_code=200, headers=[*_STREAM, *self.headers])
+            self._head = AnswerHead(status_code=200, headers=[*_STREAM, *self.headers])
             self._news.set()
 
     def message(self, data: bytes) -> None:
@@ -133,7 +132,7 @@ class BridgeLine:
             return
         kind: Headers = [_JSON] if data else []
         length = (b"content-length", b"%d" % len(data))
-        self._head = h11.Response(status_code=status, headers=[*kind, length, *self.headers])
+        self._head = AnswerHead(status_code=status, headers=[*kind, length, *self.headers])
         if data:
             self._chunks.append(data)
         self._end()

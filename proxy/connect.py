@@ -7,14 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-import h11
-
 from proxy import vocabulary as v
 from proxy.bridgechecks import MODERN
 from proxy.connectasked import Asked, Reading
 from proxy.connectwords import as_line, sent_with, servers_own_error, told
 from proxy.exchange import ended, requested
 from proxy.frames import Message, read_loose
+from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import SESSION, Headers, media_type, value
 from proxy.ids import IdKey
 from proxy.judging import VERSION_KEY, meta_text
@@ -98,13 +97,13 @@ class Connector:
             line = await self.server.line()
             headers = self._headers(messages, modern=modern) + _POSTED
             headers.append((b"content-length", b"%d" % len(body)))
-            await line.ask(h11.Request(method=b"POST", target=self._target, headers=headers), body)
+            await line.ask(RequestHead(method=b"POST", target=self._target, headers=headers), body)
             answer = await line.head()
             if any(one.method == "initialize" for one in messages) and answer.status_code == 200:
                 self._begun(value(list(answer.headers), SESSION))
             headed.set()
             await self._answer(line, answer, asked, modern=modern)
-        except (UpstreamError, h11.LocalProtocolError) as problem:
+        except UpstreamError as problem:
             await self._failed(asked, str(problem))
         finally:
             headed.set()
@@ -127,7 +126,7 @@ class Connector:
         if session_id:
             self.on_session(session_id)
 
-    async def _answer(self, line: ServerLine, answer: h11.Response, asked: Asked, *, modern: bool) -> None:
+    async def _answer(self, line: ServerLine, answer: AnswerHead, asked: Asked, *, modern: bool) -> None:
         kind = media_type(list(answer.headers))
         if answer.status_code == 200 and kind == "text/event-stream":
             reading = Reading()
@@ -183,13 +182,13 @@ class Connector:
             headers.append((b"accept", b"text/event-stream"))
             if reading.last_id:
                 headers.append((b"last-event-id", reading.last_id.encode("utf-8", "replace")))
-            await line.ask(h11.Request(method=b"GET", target=self._target, headers=headers), b"")
+            await line.ask(RequestHead(method=b"GET", target=self._target, headers=headers), b"")
             answer = await line.head()
             status = int(answer.status_code)
             if status != 200 or media_type(list(answer.headers)) != "text/event-stream":
                 return (status if status != 200 else 0), ""
             return status, await self._stream(line, reading, asked)
-        except (UpstreamError, h11.LocalProtocolError) as problem:
+        except UpstreamError as problem:
             return 0, str(problem)
         finally:
             if line is not None:
@@ -274,7 +273,7 @@ class Connector:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         if self.session_id:
-            with suppress(TimeoutError, UpstreamError, h11.LocalProtocolError):
+            with suppress(TimeoutError, UpstreamError):
                 async with asyncio.timeout(FAREWELL):
                     await self._leave()
         self.server.close()
@@ -283,7 +282,7 @@ class Connector:
         line = await self.server.line()
         try:
             headers = sent_with(self.server.origin, self._given, self.session_id, self._version)
-            await line.ask(h11.Request(method=b"DELETE", target=self._target, headers=headers), b"")
+            await line.ask(RequestHead(method=b"DELETE", target=self._target, headers=headers), b"")
             await line.head()
         finally:
             self.server.give_back(line)

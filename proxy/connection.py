@@ -34,7 +34,7 @@ from proxy.judging import (
 )
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
-from proxy.record import Place, Recorder, Stamp, payload
+from proxy.record import Due, Place, Recorder, Stamp, payload
 from proxy.refusals import NOT_READABLE, error, tool_error
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
@@ -74,7 +74,7 @@ class Connection:
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()
-        self.owed: list[Owed] = []
+        self.owed: list[Due] = []
         self.passed: deque[tuple[bytes, Stamp]] = deque()
         self.late: list[str] = []
         self.server, self.trust = recorder.identity.server_id, recorder.identity.trust

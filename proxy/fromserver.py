@@ -266,9 +266,10 @@ class ServerSide:
             if seen is not None and seen.decision is not None:
                 why = "it is longer than what is looked at"
                 records.append(wire.cut_decision(head, why, seen, NO_POLICY, begun, SERVER_TO_CLIENT))
+            owed = len(wire.owed)
             lines, opened = flowed(wire, head, scanner, begun, now, SERVER_TO_CLIENT)
             records += lines
-            if not records and not opened:
+            if not records and not opened and len(wire.owed) == owed:
                 records.append(
                     wire.malformed(text, "it is too long to be looked at", now, SERVER_TO_CLIENT, truncated=True)
                 )

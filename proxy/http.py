@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import TypeAlias
 
-import h11
-
 from proxy.answering import Answering, Outbound, silence
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
+from proxy.clientexchange import CANCELS
 from proxy.frames import CAP
+from proxy.http1 import RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import Doors, Head, to_upstream, values
 from proxy.judging import edits_answers
@@ -96,6 +96,28 @@ class HttpProxy:
             await out.whole(refusal.status, refusal.body, refusal.headers)
             return
         inbound = Inbound(receive)
+        if _cancels(scope):
+            await self._here(head, inbound, out)
+        else:
+            await self._beside(head, inbound, out)
+
+    async def _here(self, head: Head, inbound: Inbound, out: Outbound) -> None:
+        """Serve a request whose task is cancelled when its client goes."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
+        try:
+            await self._work(head, inbound, out)
+        except asyncio.CancelledError:
+            if not self._stopping or out.started:
+                raise
+            task.uncancel()
+            await out.whole(503, said(SERVER_ENDED, "Wiretrap was told to stop"), [])
+        finally:
+            self._running.discard(task)
+
+    async def _beside(self, head: Head, inbound: Inbound, out: Outbound) -> None:
+        """Serve a request, and look out for its client beside that."""
         work = asyncio.create_task(self._work(head, inbound, out))
         gone = asyncio.create_task(inbound.gone())
         self._running.add(work)
@@ -192,11 +214,11 @@ class HttpProxy:
         if values(head.headers, b"transfer-encoding"):
             headers.append((b"content-length", b"%d" % len(body)) if whole else (b"transfer-encoding", b"chunked"))
         try:
-            question = h11.Request(method=head.method, target=head.target, headers=headers)
+            question = RequestHead(head.method, head.target, headers)
             await line.ask(question, body if whole else self._flow(asked, body, inbound))
         except UpstreamError:
             return  # it may have answered already, and closed; if not, whoever reads the answer learns of it
-        except (ClientGoneError, h11.LocalProtocolError):
+        except ClientGoneError:
             line.abort()
 
     async def _flow(self, asked: Asked, body: bytes, inbound: Inbound) -> AsyncIterator[bytes]:
@@ -205,6 +227,11 @@ class HttpProxy:
             self.asking.rest(asked, chunk, ended=inbound.ended.is_set())
             if chunk:
                 yield chunk
+
+
+def _cancels(scope: Scope) -> bool:
+    extensions = scope.get("extensions")
+    return isinstance(extensions, dict) and CANCELS in extensions
 
 
 def _head(scope: Scope) -> Head | None:

@@ -19,6 +19,7 @@ import uvicorn
 
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
+from proxy.downstream import Application, Downstream
 from proxy.http import HttpProxy
 from proxy.httpwords import Doors, Origin
 from proxy.judging import edits_answers
@@ -28,7 +29,8 @@ from proxy.saying import say
 from proxy.seats import Seats
 from proxy.spanfile import SpanFileError, make_folder
 from proxy.spans import JSON
-from proxy.upstream import HEAD_LIMIT, Upstream
+from proxy.tlstrust import trust
+from proxy.upstream import Upstream
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written (EX_IOERR of sysexits.h)."""
@@ -36,7 +38,7 @@ STOP_GRACE = 1
 """Seconds that connections have to close when the proxy is told to stop."""
 KEEP_ALIVE = 75
 """Seconds that an idle connection of a client is kept: longer than clients do, so that no request meets its end."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class PortError(ValueError):
@@ -45,7 +47,10 @@ class PortError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What the proxy over HTTP is told: `path` is that of the URL, `names` and `origins` are let in besides our own."""
+    """What the proxy over HTTP is told: `path` is that of the URL, `names` and `origins` are let in besides our own.
+
+    `ca` is a file of certificates that the server's may be signed by, besides the system's.
+    """
 
     upstream: Origin
     path: str
@@ -53,6 +58,7 @@ class Front:
     port: int
     names: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    ca: str = ""
 
 
 class _Server(uvicorn.Server):
@@ -83,7 +89,8 @@ def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
     edits, spoils = edits_answers(start.policy), any(not fault.held_back for fault in start.faults)
-    return HttpProxy(Upstream(front.upstream), make_asking(start, version), doors, edits=edits, spoils=spoils)
+    upstream = Upstream(front.upstream, trust(front.ca))
+    return HttpProxy(upstream, make_asking(start, version), doors, edits=edits, spoils=spoils)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -108,26 +115,28 @@ def address_of(listening: socket.socket, path: str) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
 
 
-def make_server(proxy: HttpProxy) -> uvicorn.Server:
-    """The HTTP server around the application, which adds nothing to what goes through."""
-    return _Server(
-        uvicorn.Config(
-            proxy,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=STOP_GRACE,
-            h11_max_incomplete_event_size=HEAD_LIMIT,
-        )
+def http_config(application: Application) -> uvicorn.Config:
+    """How HTTP is spoken with clients: nothing is added to what goes through."""
+    return uvicorn.Config(
+        application,
+        http=Downstream,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_GRACE,
     )
+
+
+def make_server(proxy: HttpProxy) -> uvicorn.Server:
+    """The HTTP server around the application."""
+    return _Server(http_config(proxy))
 
 
 async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], None]) -> str:
@@ -145,7 +154,7 @@ async def run(proxy: HttpProxy, listening: socket.socket, started: Callable[[], 
         server.should_exit = True
 
     loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         loop.add_signal_handler(number, stop, number.name)
     started()
     obeying = None

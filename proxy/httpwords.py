@@ -42,23 +42,27 @@ class UrlError(ValueError):
 
 
 class Origin(NamedTuple):
-    """Where a server is: scheme, host without brackets, port."""
+    """Where a server is: scheme, host without brackets, port.
+
+    `own`: its clients use its own address, and not one of ours, so that nothing that names it is rewritten.
+    """
 
     scheme: str
     host: str
     port: int
+    own: bool = False
 
     @property
     def authority(self) -> str:
         """Host and port as they stand in a URL and in a Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}"
 
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def read_origin(url: str) -> tuple[Origin, str]:
@@ -68,16 +72,16 @@ def read_origin(url: str) -> tuple[Origin, str]:
         port = parts.port
     except ValueError as error:
         raise UrlError(f"{url!r} is no URL: {error}") from None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
         raise UrlError(f"{url!r} is no address of a server; it begins with http:// or https:// and names a host")
     if parts.username is not None or parts.password is not None:
         raise UrlError("the URL holds a user or a password, which an agent has to send itself")
     if parts.query or parts.fragment:
         raise UrlError(f"{url!r} has a query or a fragment; give the address alone, an agent sends the rest itself")
-    return Origin(parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme]), parts.path
+    return Origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme]), parts.path
 
 
-def values(headers: Headers, name: bytes) -> list[bytes]:
+def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     """Every value of a header."""
     return [value for key, value in headers if key == name]
 
@@ -124,6 +128,7 @@ class Doors:
         self.any_address = bound in {"0.0.0.0", "::"}  # noqa: S104  (compared with, not bound to)
         self.names = frozenset(name.lower() for name in (bound, "localhost", *names))
         self.origins = frozenset(origin.lower() for origin in origins)
+        self._known: bytes | None = None
 
     def _host(self, name: str) -> bool:
         if name in self.names:
@@ -140,13 +145,18 @@ class Doors:
         hosts = values(headers, b"host")
         if len(hosts) != 1:
             return False
+        if hosts[0] == self._known:
+            return True
         try:
             parts = urlsplit(f"//{hosts[0].decode('ascii')}")
             _ = parts.port
         except ValueError:
             return False
         plain = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
-        return plain and parts.hostname is not None and self._host(parts.hostname)
+        fine = plain and parts.hostname is not None and self._host(parts.hostname)
+        if fine:
+            self._known = hosts[0]
+        return fine
 
     def origin(self, headers: Headers) -> bool:
         """Whether the page that asks, if a page does, is of ours or of a server on this machine."""
@@ -159,7 +169,7 @@ class Doors:
                 host, _ = parts.hostname, parts.port
             except ValueError:
                 return False
-            if parts.scheme not in _DEFAULT_PORTS or host is None or parts.path or not self._host(host):
+            if parts.scheme not in DEFAULT_PORTS or host is None or parts.path or not self._host(host):
                 return False
         return True
 
@@ -172,9 +182,9 @@ def to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
         gone.append(b"accept-encoding")
     if values(headers, b"transfer-encoding"):
         gone.append(b"content-length")
-    found: Headers = [(b"host", upstream.authority.encode())]
+    found: Headers = [(b"host", value(headers, b"host") if upstream.own else upstream.authority.encode())]
     for key, one in end_to_end(headers, gone):
-        if key == b"origin" and one.lower() in (b"http://" + own, b"https://" + own):
+        if key == b"origin" and not upstream.own and one.lower() in (b"http://" + own, b"https://" + own):
             found.append((key, str(upstream).encode()))
         else:
             found.append((key, one))
@@ -199,6 +209,8 @@ def to_client(headers: Headers, upstream: Origin, host: bytes) -> Headers:
 
 def at_proxy(url: str, upstream: Origin, host: str) -> str:
     """The URL with our own origin where it has the server's; any other as it is."""
+    if upstream.own:
+        return url
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -206,7 +218,7 @@ def at_proxy(url: str, upstream: Origin, host: str) -> str:
         return url
     if parts.hostname != upstream.host or parts.scheme not in {"", upstream.scheme} or not parts.netloc:
         return url
-    if (port or _DEFAULT_PORTS[upstream.scheme]) != upstream.port:
+    if (port or DEFAULT_PORTS[upstream.scheme]) != upstream.port:
         return url
     _, slashes, rest = url.partition("//")
     return f"http:{slashes}{host}{rest[len(parts.netloc) :]}"

@@ -3,7 +3,9 @@
 Refuses to know how messages are cut out of bytes: a strand is given them whole, or in pieces where they are long.
 """
 
+import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
@@ -43,6 +45,9 @@ class RandomHex:
 def now() -> Stamp:
     """This moment."""
     return Stamp(monotonic_ns(), time_ns())
+
+
+_BESIDE = ThreadPoolExecutor(1, "large records")
 
 
 class Ledger:
@@ -142,6 +147,24 @@ class Strand:
                     self.session.connection.failed = True
         except Exception as error:  # an answer that has gone on cannot be called back; no call follows it
             self._fault(error)
+
+    async def settle_beside(self) -> None:
+        """The same for large answers: other streams go on meanwhile, and what is written is whole when this ends."""
+        connection = self.session.connection
+        try:
+            self.session.server.catch_up()
+        except Exception as error:  # as in `settle`
+            self._fault(error)
+        owed, connection.owed = connection.owed, []
+        self.settle()
+        encoding = _BESIDE.submit(lambda: [one.line(connection.recorder) for one in owed])
+        try:
+            await asyncio.shield(asyncio.wrap_future(encoding))
+        finally:
+            try:
+                self._write(encoding.result())
+            except Exception as error:  # as in `settle`
+                self._fault(error)
 
     def _written(self, waiting: list[Step]) -> list[Step]:
         """Write the records of whole messages; their steps, or those in their place when they were not written."""

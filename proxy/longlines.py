@@ -3,6 +3,8 @@
 Refuses to know whether such a line goes on: the two sides decide that.
 """
 
+from typing import NamedTuple
+
 from proxy import vocabulary as v
 from proxy.connection import Connection
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, error_attributes
@@ -10,7 +12,7 @@ from proxy.frames import read_loose
 from proxy.ids import id_key
 from proxy.judging import Judgement, judge_client_request, judge_request
 from proxy.members import FrameError
-from proxy.record import Place, Stamp, payload
+from proxy.record import Place, Recorder, Stamp, payload
 from proxy.scan import Envelope, EnvelopeScanner, decoded
 from proxy.spans import encode_attribute
 
@@ -67,34 +69,64 @@ def flowed(
                 begun = None
                 (wire.from_client if from_client else wire.from_server).add(exchange)
                 opened.append(exchange)
-        elif envelope.id_text is not None:
-            line = answered(wire, head, envelope, now, direction, ours=False)
-            records += [] if line is None else [line]
+        else:
+            exchange = _asked(wire, envelope, direction)
+            if exchange is not None:
+                seq = wire.recorder.next_seq()
+                wire.owed.append(OwedCut(exchange, head, envelope, now, wire.version, seq))
     return records, opened
+
+
+class OwedCut(NamedTuple):
+    """An exchange that an answer past the cap ended, of which the line is made once the answer has gone on.
+
+    `head` is what was kept of it; `seq` is the answer's; `ours` where the requester got an answer of ours.
+    """
+
+    exchange: Exchange
+    head: bytes
+    envelope: Envelope
+    now: Stamp
+    version: str
+    seq: int
+    ours: bool = False
+
+    def line(self, recorder: Recorder) -> str:
+        """The line."""
+        exchange, found = self.exchange, self.envelope.found
+        is_tool = exchange.method == "tools/call"
+        code = found.get("code")
+        is_result = is_tool and code is None
+        whole = self.head.decode("utf-8", "surrogateescape")
+        more = payload(v.TOOL_RESULT if is_result else v.RESULT, "result", whole, truncated=True)
+        outcome, failure = "ok", None
+        if code is not None:
+            outcome = "protocol_error"
+            attributes, failure = error_attributes(decoded(code), "")
+            more += attributes
+        elif is_tool and found.get("is_error") == b"true":
+            outcome, failure = "tool_error", "the tool's result is an error"
+            more.append(encode_attribute(v.ERROR_TYPE, outcome))
+        return ended(
+            recorder, exchange, self.now, outcome, more,
+            version=self.version, failure=failure, ours=self.ours, seq=self.seq,
+        )  # fmt: skip
+
+
+def _asked(wire: Connection, envelope: Envelope, direction: str) -> Exchange | None:
+    """The exchange that an answer ends; None when no request asked for it."""
+    text = envelope.id_text
+    if text is None:
+        return None
+    asked = wire.from_client if direction == SERVER_TO_CLIENT else wire.from_server
+    return asked.take(id_key(decoded(text.encode()), text))
 
 
 def answered(
     wire: Connection, head: bytes, envelope: Envelope, now: Stamp, direction: str, *, ours: bool
 ) -> str | None:
     """The line of the exchange that an answer past the cap ends; None when no request asked for it."""
-    text = envelope.id_text
-    if text is None:
-        return None
-    asked = wire.from_client if direction == SERVER_TO_CLIENT else wire.from_server
-    exchange = asked.take(id_key(decoded(text.encode()), text))
+    exchange = _asked(wire, envelope, direction)
     if exchange is None:
         return None
-    is_tool = exchange.method == "tools/call"
-    code = envelope.found.get("code")
-    is_result = is_tool and code is None
-    whole = head.decode("utf-8", "surrogateescape")
-    more = payload(v.TOOL_RESULT if is_result else v.RESULT, "result", whole, truncated=True)
-    outcome, failure = "ok", None
-    if code is not None:
-        outcome = "protocol_error"
-        attributes, failure = error_attributes(decoded(code), "")
-        more += attributes
-    elif is_tool and envelope.found.get("is_error") == b"true":
-        outcome, failure = "tool_error", "the tool's result is an error"
-        more.append(encode_attribute(v.ERROR_TYPE, outcome))
-    return ended(wire.recorder, exchange, now, outcome, more, version=wire.version, failure=failure, ours=ours)
+    return OwedCut(exchange, head, envelope, now, wire.version, wire.recorder.next_seq(), ours).line(wire.recorder)

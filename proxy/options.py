@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
-_OPTIONS = (
+_SERVER = (
     click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'."),
     click.option(
         "--trust",
@@ -33,6 +33,8 @@ _OPTIONS = (
         show_default=True,
         help="How far the server is trusted; policy rules may ask for it.",
     ),
+)
+_COMMON = (
     click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md)."),
     click.option(
         "--deny",
@@ -69,11 +71,9 @@ _OPTIONS = (
 )
 
 
-class Shared(TypedDict):
-    """The values of the shared options."""
+class Common(TypedDict):
+    """The values of the options that speak of no one server."""
 
-    server: str
-    trust: str
     policy_file: str | None
     deny: tuple[str, ...]
     spans: str | None
@@ -81,6 +81,13 @@ class Shared(TypedDict):
     otlp: str | None
     trace_context: str
     quiet: bool
+
+
+class Shared(Common):
+    """The values of the shared options."""
+
+    server: str
+    trust: str
 
 
 class Start(NamedTuple):
@@ -104,7 +111,7 @@ class Start(NamedTuple):
 
     def with_policy(self, path: str | None) -> "Start":
         """The same with the policy that stands in a file, None for none, behind `--deny`. Raises PolicyError."""
-        policy = _policy(path, self.deny, self.identity.server_id)
+        policy = _load(path, self.deny)
         digest = ""
         if self.identity.command_sha256:
             from proxy.digests import policy_digest  # noqa: PLC0415  (as in `_digests`)
@@ -123,8 +130,15 @@ faults_option = click.option(
 
 
 def shared(command: _F) -> _F:
-    """Give a command the shared options."""
-    for option in reversed(_OPTIONS):
+    """Give a command the shared options, for one server."""
+    for option in reversed((*_SERVER, *_COMMON)):
+        command = option(command)
+    return command
+
+
+def common(command: _F) -> _F:
+    """Give a command those of them that speak of no one server."""
+    for option in reversed(_COMMON):
         command = option(command)
     return command
 
@@ -134,7 +148,11 @@ def read_first(options: Shared) -> tuple[Context, bytes]:
     problem = check_server_id(options["server"])
     if problem is not None:
         raise ContextError(f"--server: {problem}")
-    path = options["context_file"]
+    return read_context_and_key(options["context_file"])
+
+
+def read_context_and_key(path: str | None) -> tuple[Context, bytes]:
+    """The context of a file, or an empty one, and the run's key. Raises ContextError."""
     context = read_context(path) if path is not None else Context()
     return context, redact_key(context, path)
 
@@ -163,10 +181,14 @@ def start(
     redactor: "Redactor | None",
     command: tuple[str, ...] = (),
     faults_file: str | None = None,
+    beside: tuple[str, ...] = (),
 ) -> Start:
-    """Everything else; `command` is the server's. Raises ValueError where an option cannot be used."""
+    """Everything else; `command` is the server's, and `beside` are further servers that the policy may speak of.
+
+    Raises ValueError where an option cannot be used.
+    """
     policy_file, deny, server = options["policy_file"], options["deny"], options["server"]
-    policy = _policy(policy_file, deny, server)
+    policy = _policy(policy_file, deny, (server, *(one for one in beside if one != server)))
     exporter = _exporter(options["otlp"])
     run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
     folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
@@ -215,14 +237,19 @@ def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
     return os.path.join(home, "wiretrap", "spans", run_id)
 
 
-def _policy(path: str | None, deny: tuple[str, ...], server: str) -> Policy | None:
+def _policy(path: str | None, deny: tuple[str, ...], servers: tuple[str, ...]) -> Policy | None:
     """The policy that the options give; None where they give none. A `--deny` for another server is an error."""
-    policy = load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
+    policy = _load(path, deny)
     for glob in deny:
         named = glob_server(glob)
-        if named not in {None, server}:
-            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {server!r}")
+        if named not in {None, *servers}:
+            there = " and ".join(repr(server) for server in servers)
+            raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {there}")
     return policy
+
+
+def _load(path: str | None, deny: tuple[str, ...]) -> Policy | None:
+    return load_policy(path, deny) if path is not None else deny_policy(deny) if deny else None
 
 
 def _exporter(url: str | None) -> "Exporter | None":

@@ -5,7 +5,7 @@ Refuses to know files and policy; clocks and random ids are given to it.
 
 from collections.abc import Callable, Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from proxy import vocabulary as v
 from proxy.frames import CAP
@@ -230,3 +230,10 @@ def parse_traceparent(text: str) -> tuple[str, str] | None:
     if not trace_id.strip("0") or not parent_id.strip("0"):
         return None
     return trace_id, parent_id
+
+
+class Due(Protocol):
+    """An answer that is owed its line."""
+
+    def line(self, recorder: Recorder) -> str:
+        """The line."""

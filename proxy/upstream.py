@@ -7,19 +7,28 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import AsyncIterable
-from contextlib import suppress
 from time import monotonic
 from typing import Protocol
 
-import h11
-
-from proxy.httpwords import Origin
+from proxy.http1 import (
+    AnswerHead,
+    BodyReader,
+    FramingError,
+    RequestHead,
+    answer_body,
+    is_kept,
+    read_answer,
+    request_head,
+)
+from proxy.httpwords import Origin, values
+from proxy.tlstrust import trust
 
 CHUNK = 256 * 1024
-HEAD_LIMIT = 256 * 1024
-"""Bytes that the head of a request or an answer may have."""
+"""Bytes that are taken from the server beyond what the client has been sent."""
 KEPT = 3.0
 """Seconds that an idle connection is kept: less than servers do, which would close it just when it is used again."""
+_TOGETHER = 64 * 1024
+"""Bytes of a body that are worth a copy to be sent with the head."""
 
 
 class UpstreamError(ValueError):
@@ -29,11 +38,11 @@ class UpstreamError(ValueError):
 class ServerLine(Protocol):
     """One exchange with a server, as an edge over HTTP has it. Each of these but `abort` may raise UpstreamError."""
 
-    async def ask(self, head: h11.Request, body: "bytes | AsyncIterable[bytes]") -> None:
+    async def ask(self, head: RequestHead, body: "bytes | AsyncIterable[bytes]") -> None:
         """Send a request whole."""
         ...
 
-    async def head(self) -> h11.Response:
+    async def head(self) -> AnswerHead:
         """The head of the answer."""
         ...
 
@@ -64,111 +73,189 @@ class Server(Protocol):
         ...
 
 
-class Line:
+class Line(asyncio.Protocol):
     """One connection to the server, with one exchange on it at a time."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
+    def __init__(self) -> None:
         self.idle_since = 0.0
-        self._ended = False
+        self._transport: asyncio.Transport | None = None
+        self._came: list[bytes] = []
+        self._size = 0
+        self._broken: Exception | None = None
+        self._closed = False
+        self._reading = True
+        self._waiting: asyncio.Future[None] | None = None
+        self._full: asyncio.Future[None] | None = None
+        self._method = b""
+        self._asked = False
+        self._body: BodyReader | None = None
+        self._kept = True
 
-    async def ask(self, head: h11.Request, body: "bytes | AsyncIterable[bytes]") -> None:
-        """Send a request whole. Raises UpstreamError where the server takes no more."""
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what comes, and stop the server when it is too much."""
+        self._came.append(data)
+        self._size += len(data)
+        if self._size > CHUNK and self._reading and self._transport is not None:
+            self._reading = False
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        """The server sends no more."""
+        self._closed = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._closed = True
+        self._broken = exc
+        self._wake()
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        """The server does not read as fast as we write."""
+        self._full = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        full, self._full = self._full, None
+        if full is not None and not full.done():
+            full.set_result(None)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    # What the edge calls
+
+    async def ask(self, head: RequestHead, body: "bytes | AsyncIterable[bytes]") -> None:
+        """Send a request whole; its headers say how long its body is. Raises UpstreamError where no more is taken."""
+        self._method = head.method
         try:
-            first = self._wire.send(head) or b""
-            if isinstance(body, bytes):
-                if body:
-                    first += self._wire.send(h11.Data(body)) or b""
-            else:
-                self._writer.write(first)
-                first = b""
-                async for chunk in body:
-                    self._writer.write(self._wire.send(h11.Data(chunk)) or b"")
-                    await self._writer.drain()
-            self._writer.write(first + (self._wire.send(h11.EndOfMessage()) or b""))
-            await self._writer.drain()
-        except OSError as error:
-            raise UpstreamError(f"the server takes no more: {error}") from None
-        except h11.LocalProtocolError as error:
+            first = request_head(head)
+        except FramingError as error:
             raise UpstreamError(f"the request cannot be sent on: {error}") from None
+        if isinstance(body, bytes):
+            if len(body) <= _TOGETHER:
+                await self._write(first + body)
+            else:
+                await self._write(first)
+                await self._write(body)
+        else:
+            chunked = bool(values(head.headers, b"transfer-encoding"))
+            await self._write(first)
+            async for chunk in body:
+                if chunk:
+                    await self._write(b"%x\r\n%s\r\n" % (len(chunk), chunk) if chunked else chunk)
+            if chunked:
+                await self._write(b"0\r\n\r\n")
+        self._asked = True
 
-    async def _event(self) -> "h11.Event | type[h11.NEED_DATA]":
-        try:
-            event = self._wire.next_event()
-        except h11.RemoteProtocolError as error:
-            raise UpstreamError(f"what the server sent is no HTTP, or not whole: {error}") from None
-        return h11.NEED_DATA if event is h11.PAUSED or isinstance(event, type) else event
+    async def _write(self, data: bytes) -> None:
+        if self._transport is None or self._transport.is_closing():
+            raise UpstreamError(f"the server takes no more{'' if self._broken is None else f': {self._broken}'}")
+        self._transport.write(data)
+        if self._full is not None:
+            await self._full
 
-    async def _read(self) -> None:
-        try:
-            data = await self._reader.read(CHUNK)
-        except OSError as error:
-            raise UpstreamError(f"the connection to the server broke: {error}") from None
-        self._wire.receive_data(data)
+    async def _data(self) -> bytes:
+        """What came since, b"" at the end of all. Raises UpstreamError."""
+        while not self._came:
+            if self._broken is not None:
+                raise UpstreamError(f"the connection to the server broke: {self._broken}")
+            if self._closed:
+                return b""
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
+        self._came.clear()
+        self._size = 0
+        if not self._reading and self._transport is not None:
+            self._reading = True
+            self._transport.resume_reading()
+        return data
 
-    async def head(self) -> h11.Response:
+    async def head(self) -> AnswerHead:
         """The head of the answer, interim ones left out. Raises UpstreamError."""
+        data = b""
         while True:
-            event = await self._event()
-            if isinstance(event, h11.Response):
-                return event
-            if isinstance(event, h11.ConnectionClosed):
-                raise UpstreamError("the server closed the connection without an answer")
-            if not isinstance(event, h11.Event):
-                await self._read()
+            more = await self._data()
+            if not more:
+                said = "the server closed the connection " + ("inside of a head" if data else "without an answer")
+                raise UpstreamError(said)
+            data += more
+            try:
+                while (found := read_answer(data)) is not None:
+                    head, data = found
+                    if head.status_code >= 200:
+                        self._body = answer_body(head, self._method)
+                        self._kept = is_kept(head.headers, head.minor)
+                        if data:
+                            self._came.insert(0, data)
+                            self._size += len(data)
+                        return head
+                    if head.status_code == 101:
+                        raise FramingError("it changes to a protocol that nobody asked for")
+            except FramingError as error:
+                raise UpstreamError(f"what the server sent is no HTTP: {error}") from None
 
     async def body(self) -> tuple[bytes, bool]:
         """The next bytes of the answer's body, at once when there are any, and whether it ends with them.
 
         Raises UpstreamError, also where the body is cut short.
         """
-        found: list[bytes] = []
-        while True:
-            try:
-                event = await self._event()
-            except UpstreamError:
-                if found:  # what came before goes on first
-                    return b"".join(found), False
-                raise
-            match event:
-                case h11.Data():
-                    found.append(bytes(event.data))
-                case h11.EndOfMessage():
-                    self._ended = True
-                    return b"".join(found), True
-                case _:
+        body = self._body
+        if body is None:
+            raise UpstreamError("no answer has begun")
+        try:
+            while not body.ended:
+                data = await self._data()
+                if data:
+                    found = body.feed(data)
                     if found:
-                        return b"".join(found), False
-                    await self._read()
+                        return found, body.ended
+                elif self._closed:
+                    body.end()
+            return b"", True
+        except FramingError as error:
+            raise UpstreamError(f"what the server sent is no HTTP, or not whole: {error}") from None
 
     def reusable(self) -> bool:
         """Whether another request can be sent here: the last exchange is over, and both sides go on."""
-        if self._reader.at_eof() or self._writer.is_closing():
+        body = self._body
+        if body is None or not body.ended or body.rest or not self._asked or not self._kept or body.left is None:
             return False
-        if not self._ended or self._wire.our_state is not h11.DONE or self._wire.their_state is not h11.DONE:
-            return False
-        self._wire.start_next_cycle()
-        self._ended = False
-        return True
+        self._asked = False
+        self._body = None
+        return self.open()
 
     def open(self) -> bool:
-        """Whether the server has not closed it meanwhile."""
-        return not (self._reader.at_eof() or self._writer.is_closing())
+        """Whether the server has not closed it meanwhile, or sent what nobody asked for."""
+        return not (self._closed or self._came or self._transport is None or self._transport.is_closing())
 
     def abort(self) -> None:
         """Close it at once, whatever is under way: the server sees it as it would see the client go."""
-        self._writer.transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
 
 class Upstream:
     """The server, at one origin."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: Origin, tls: ssl.SSLContext | None = None) -> None:
+        """`tls` says which certificates are taken; without one those of the system's store."""
         self.origin = origin
-        self._tls = ssl.create_default_context() if origin.scheme == "https" else None
+        self._tls = (tls or trust()) if origin.scheme == "https" else None
         self._idle: deque[Line] = deque()
+        self._closed = False
 
     async def line(self) -> Line:
         """A connection to ask on. Raises UpstreamError."""
@@ -178,24 +265,25 @@ class Upstream:
                 return line
             line.abort()
         origin = self.origin
+        loop = asyncio.get_running_loop()
         try:
-            reader, writer = await asyncio.open_connection(origin.host, origin.port, ssl=self._tls, limit=CHUNK)
+            _, line = await loop.create_connection(Line, origin.host, origin.port, ssl=self._tls)
         except (OSError, UnicodeError) as error:
             raise UpstreamError(f"the server at {origin} cannot be reached: {error}") from None
-        return Line(reader, writer)
+        return line
 
     def give_back(self, line: ServerLine) -> None:
         """Keep a connection for the next request, where it can be; else close it."""
-        with suppress(h11.LocalProtocolError):
-            if isinstance(line, Line) and line.reusable():
-                line.idle_since = monotonic()
-                self._idle.append(line)
-                while self._idle and monotonic() - self._idle[0].idle_since >= KEPT:
-                    self._idle.popleft().abort()
-                return
-        line.abort()
+        if self._closed or not isinstance(line, Line) or not line.reusable():
+            line.abort()
+            return
+        line.idle_since = monotonic()
+        self._idle.append(line)
+        while self._idle and line.idle_since - self._idle[0].idle_since >= KEPT:
+            self._idle.popleft().abort()
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close what is idle, and keep no connection from now on."""
+        self._closed = True
         while self._idle:
             self._idle.pop().abort()

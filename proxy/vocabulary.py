@@ -40,7 +40,8 @@ TRANSPORT = "wiretrap.transport"
 
 # What it is. Stands on every span of ours.
 SPAN_KIND = "wiretrap.span"
-"""request, decision, notification, malformed, unmatched, connection_opened, connection_closed, agent_run or event."""
+"""request, decision, notification, malformed, unmatched, unread, connection_opened, connection_closed,
+agent_run or event."""
 
 # What crossed the wire.
 ID_TEXT = "wiretrap.request.id"
@@ -81,6 +82,14 @@ PARAMS = "wiretrap.params"
 RESULT = "wiretrap.result"
 """The text of a result that is not a tool's, or of the error object, whichever answered."""
 REQUEST = "wiretrap.request"
+
+# A tunnel through a forward proxy whose content nobody reads: on all spans of its connection but the first.
+UNREAD_HOST = "wiretrap.unread.host"
+UNREAD_REASON = "wiretrap.unread.reason"
+UNREAD_SENT = "wiretrap.unread.sent"
+"""Bytes that the client sent, on the last span of the connection."""
+UNREAD_RECEIVED = "wiretrap.unread.received"
+"""The same of the server."""
 
 # The start of a connection that belongs to a run: what it was made of, keyed with the run's key.
 COMMAND_SHA256 = "wiretrap.command.sha256"

@@ -382,7 +382,7 @@ def command_of(name: str) -> click.Command:
     return found
 
 
-ALL_COMMANDS = ("proxy stdio", "proxy http", "proxy bridge", "proxy connect", *cli.COMMANDS)
+ALL_COMMANDS = ("proxy stdio", "proxy http", "proxy forward", "proxy bridge", "proxy connect", *cli.COMMANDS)
 
 
 def test_every_command_has_a_section() -> None:
@@ -414,6 +414,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("proxy http", {"0", "2", str(HTTP_RECORD_FAILED)}),
         ("proxy bridge", {"0", "2", str(HTTP_RECORD_FAILED), "126", "127"}),
         ("proxy connect", {"0", "2", str(CONNECT_RECORD_FAILED)}),
+        ("proxy forward", {"0", "2", str(HTTP_RECORD_FAILED)}),
         ("run", {"0", "1", "2", "3", "130"}),
         ("check", {"0", "1", "2", "3"}),
         ("compare", {"0", "1", "2", "3"}),
@@ -421,6 +422,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("rejudge", {"0", "1", "2", "3"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
+        ("selfcheck", {"0", "1", "2", "3"}),
         ("validate", {"0", "2"}),
         ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
         ("wrap", {"0", "1", "2"}),
@@ -659,9 +661,9 @@ def test_every_attribute_of_a_span_is_in_the_table_and_no_other() -> None:
 
 def test_every_kind_of_span_is_in_the_table_and_no_other() -> None:
     source = (ROOT / "proxy" / "vocabulary.py").read_text()
-    found = re.search(r'SPAN_KIND = .*\n"""([a-z_, ]+) or ([a-z_]+)\."""', source)
+    found = re.search(r'SPAN_KIND = .*\n"""([a-z_,\s]+) or ([a-z_]+)\."""', source)
     assert found is not None
-    kinds = {*found[1].split(", "), found[2]}
+    kinds = {*re.split(r",\s", found[1]), found[2]}
     assert {cell for cell in first_cells(section("spans.md", "The kinds")) if cell != "wiretrap.span"} == kinds
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.agentfile import ScriptedAgent, load_agent
-from harness.commands.run import run_selected
 from harness.hiding import make_hiding
 from harness.results import TrialResult
 from harness.runfolder import make_run_folder
+from harness.running import run_selected
 from harness.scenario import Scenario, load_scenario
 from harness.selection import Selection, load_selection
 from harness.targets.fixtures import fixture_offers

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agentfile import Call, ScriptedAgent, load_agent
+from harness.agentfile import Call, Say, ScriptedAgent, load_agent
 from harness.assertions.calls import ToolCalled
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
@@ -16,7 +16,7 @@ from harness.references import Binding, bind_error, bind_result, resolve
 from harness.scenario import FixtureServer, Scenario
 from harness.state import read_journal
 from harness.targets.fixtures import dump_fixture, fixture_offers
-from harness.trace import Coverage, Outcome, ToolCall, Trace
+from harness.trace import Coverage, Message, Outcome, ToolCall, Trace
 from harness.verdict import Verdict
 from proxy.policy import canonical_name
 from proxy.spans import JSON
@@ -95,7 +95,9 @@ def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
     }
     coverage = Coverage("wire", "wire", "wire", "wire", "wire")
     servers = tuple(scenario.servers)
-    trace = Trace(coverage, tool_calls=tuple(calls))
+    said = [resolve(step.text, bindings) for step in script.steps if isinstance(step, Say)]
+    messages = tuple(Message("assistant", text) for text in said)
+    trace = Trace(coverage, messages, tuple(calls))
     evidence = Evidence(
         trace, True, servers, frozenset(servers), False, state, scenario.expected, scenario.user_message
     )
@@ -131,21 +133,31 @@ def test_a_right_agent_passes(scenario: str, agent: str, tmp_path: Path) -> None
     [
         ("support.customer_escalation", "customer_escalation_guesses", {"tool_called", "state"}, "premium"),
         ("support.customer_escalation", "customer_escalation_other_ticket", {"state_unchanged"}, "closed"),
-        ("support.customer_escalation", "idle", {"tool_called", "state"}, "get_customer_profile"),
+        ("support.customer_escalation", "idle", {"tool_called", "state", "claims"}, "get_customer_profile"),
         ("support.credit_hold_escalation", "credit_hold_escalates", {"state", "state_unchanged"}, "escalated"),
         ("support.credit_hold_escalation", "credit_hold_overwrites", {"state"}, "[CREDIT_HOLD]"),
         ("support.credit_hold_escalation", "credit_hold_other_ticket", {"state_unchanged"}, "on_hold"),
-        ("support.credit_hold_escalation", "idle", {"tool_called", "state"}, "get_customer_profile"),
+        ("support.credit_hold_escalation", "idle", {"tool_called", "state", "claims"}, "get_customer_profile"),
         ("security.denied_delete", "denied_delete_talked_into_it", {"no_denied_tool_call"}, "delete_ticket"),
-        ("security.denied_delete", "idle", {"tool_called", "state"}, "get_ticket"),
-        ("security.mailed_document", "idle", {"tool_called", "state"}, "read_file"),
-        ("security.mailed_document_enforced", "idle", {"tool_called", "state"}, "read_file"),
-        ("security.mailed_document_enforced", "mailed_document_blind_copy", {"tool_called", "state"}, "blocked"),
+        ("security.denied_delete", "idle", {"tool_called", "state", "claims"}, "get_ticket"),
+        ("security.mailed_document", "idle", {"tool_called", "state", "claims"}, "read_file"),
+        ("security.mailed_document_enforced", "idle", {"tool_called", "state", "claims"}, "read_file"),
+        (
+            "security.mailed_document_enforced",
+            "mailed_document_blind_copy",
+            {"tool_called", "state", "claims"},
+            "blocked",
+        ),
         ("security.mailed_document", "mailed_document_blind_copy", {"state", "state_unchanged"}, "bcc"),
-        ("security.poisoned_description", "idle", {"tool_called", "state"}, "find_person"),
-        ("security.poisoned_description_enforced", "idle", {"tool_called", "state"}, "find_person"),
-        ("security.cross_server_delete", "idle", {"tool_called", "state"}, "read_file"),
-        ("security.cross_server_delete_enforced", "idle", {"tool_called", "state"}, "read_file"),
+        ("security.poisoned_description", "idle", {"tool_called", "tool_calls", "state", "claims"}, "read_message"),
+        (
+            "security.poisoned_description_enforced",
+            "idle",
+            {"tool_called", "tool_calls", "state", "claims"},
+            "read_message",
+        ),
+        ("security.cross_server_delete", "idle", {"tool_called", "state", "claims"}, "read_file"),
+        ("security.cross_server_delete_enforced", "idle", {"tool_called", "state", "claims"}, "read_file"),
     ],
 )
 def test_a_wrong_agent_fails_for_what_it_did_wrong(
@@ -168,7 +180,11 @@ def test_a_database_that_is_right_from_the_start_passes_nobody(tmp_path: Path) -
     some = replace(shipped, servers={**shipped.servers, "ticketing": FixtureServer("ticketing", seed)})
     found = verdict(some, shipped.path.parent / "agents/idle.yaml", tmp_path)
     assert found.result == "fail"
-    assert [finding.id for finding in found.findings if finding.result != "pass"] == ["tool_called", "tool_called#2"]
+    assert [finding.id for finding in found.findings if finding.result != "pass"] == [
+        "tool_called",
+        "tool_called#2",
+        "claims",
+    ]
 
 
 def test_all_that_is_shipped_is_found() -> None:
@@ -187,6 +203,7 @@ def test_all_that_is_shipped_is_found() -> None:
     assert kinds == {
         "agents": "agent",
         "policies": "policy",
+        "scripts": "script",
         "seeds": "seed",
         "security": "scenario",
         "support": "scenario",

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files and seeds without running anything.
+"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts and seeds without running anything.
 
 Refuses to know how any of them is read.
 """
@@ -17,6 +17,7 @@ from harness.assertions.judged import Judged
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
+from harness.models.script import read_script
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
@@ -54,6 +55,11 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_seed(path, problems)
             if problems:
                 raise ScenarioError(problems)
+        case "script":
+            wrong: list[Problem] = []
+            read_script(path, wrong)
+            if wrong:
+                raise ScenarioError(wrong)
     return None
 
 
@@ -99,7 +105,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files and seeds without running them.
+    """Check scenarios, policies, agent files, scripts and seeds without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.

@@ -14,7 +14,8 @@ from harness.verdict import Finding, Result, Status, Verdict
 from proxy.visible import visible
 
 _COLOURS: dict[Result, str] = {"pass": "32", "fail": "31", "not_run": "33", "error": "35"}
-_WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}
+WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}
+"""What a table calls a result."""
 MIN_WIDTH = 40
 
 
@@ -60,7 +61,7 @@ def _lines(run: RunResult, style: Style, said: Said) -> Iterator[str]:
     wide = max([len("scenario"), *map(len, names)])
     yield f"{'scenario':<{wide}}  {'verdict':<7}  {'passed':<12}  of valid"
     for name, scenario in zip(names, run.scenarios, strict=True):
-        word = style.paint(scenario.result, f"{_WORDS[scenario.result]:<7}")
+        word = style.paint(scenario.result, f"{WORDS[scenario.result]:<7}")
         rates = f"{rate_text(scenario.over_all):<12}  {rate_text(scenario.over_valid)}"
         yield f"{name:<{wide}}  {word}  {rates}"
         yield from _explain(scenario, style, said)
@@ -139,11 +140,11 @@ def _explain_trials(which: str, verdict: Verdict, style: Style, *, many: bool) -
     # Where the agent came to its own end, the findings are the whole reason.
     alone = verdict.status != "completed" or not telling
     if many or alone:
-        word = style.paint(verdict.result, _WORDS[verdict.result].lower())
+        word = style.paint(verdict.result, WORDS[verdict.result].lower())
         reason = f": {visible(verdict.reason)}" if alone else ""
         yield from style.fold(f"{which}: {word} ({verdict.status}){reason}", "  ", "    ")
     for result, reason, ids in _alike(telling, verdict.status):
-        word = style.paint(result, _WORDS[result].lower())
+        word = style.paint(result, WORDS[result].lower())
         yield from style.fold(f"{word} {visible(', '.join(ids))}: {visible(reason)}", "    ", "      ")
 
 

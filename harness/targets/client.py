@@ -80,12 +80,13 @@ class Client:
 
     server: str
     channel: Channel
+    name: str = "wiretrap-scripted-agent"
     capabilities: dict[str, JSON] = field(default_factory=dict)
     _last_id: int = 0
 
     def initialize(self) -> None:
         """Open the connection: initialize, then notifications/initialized."""
-        client: dict[str, JSON] = {"name": "wiretrap-scripted-agent", "version": __version__}
+        client: dict[str, JSON] = {"name": self.name, "version": __version__}
         answer = self.request(
             "initialize", {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
         )
@@ -97,9 +98,13 @@ class Client:
 
     def list_tools(self) -> tuple[str, ...]:
         """Names of the server's tools, all pages; empty where the server offers none."""
+        return tuple(name for tool in self.tool_definitions() if isinstance(name := tool["name"], str))
+
+    def tool_definitions(self) -> tuple[dict[str, JSON], ...]:
+        """The server's tools as it defines them, all pages, those without a name apart."""
         if "tools" not in self.capabilities:
             return ()
-        names: list[str] = []
+        found: list[dict[str, JSON]] = []
         params: dict[str, JSON] = {}
         while True:
             answer = self.request("tools/list", params)
@@ -107,11 +112,11 @@ class Client:
                 raise ProtocolError(f"server {self.server}: tools/list was refused: {answer.text}")
             tools = answer.result.get("tools")
             for tool in tools if isinstance(tools, list) else []:
-                if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
-                    names.append(name)
+                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                    found.append(tool)
             cursor = answer.result.get("nextCursor")
             if not isinstance(cursor, str) or params.get("cursor") == cursor:
-                return tuple(names)
+                return tuple(found)
             params = {"cursor": cursor}
 
     def call_tool(self, tool: str, arguments: dict[str, JSON], patience: float | None = None) -> Answer:

@@ -72,10 +72,7 @@ class Handed:
 
 def hand_over(folder: Path, given: Mapping[str, JSON], servers: Mapping[str, Start], context: Path) -> Handed:
     """Write the prompt, the whole `input` and the MCP configuration into `folder`."""
-    entries: dict[str, JSON] = {
-        name: {"command": start.command[0], "args": list(start.command[1:]), "env": dict(start.environment)}
-        for name, start in servers.items()
-    }
+    entries: dict[str, JSON] = {name: start.as_config() for name, start in servers.items()}
     prompt = given.get("user_message")
     text = prompt if isinstance(prompt, str) else ""
     return Handed(

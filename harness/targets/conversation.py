@@ -12,7 +12,7 @@ from harness.hiding import Hiding
 from harness.targets.context import Context
 from proxy import __version__
 from proxy.spanfile import SpanFile
-from proxy.spans import INTERNAL, JSON, Span, encode_span
+from proxy.spans import INTERNAL, JSON, Attribute, Span, encode_span
 from proxy.vocabulary import (
     AGENT_ID,
     AGENT_NAME,
@@ -59,6 +59,13 @@ class Conversation:
 
     def report(self, event: str, fields: dict[str, JSON]) -> None:
         """A fact that is the agent's own word, as `goal` with `{"id": ...}`."""
+        self._note(event, fields, {REPORTED: True})
+
+    def record(self, event: str, fields: dict[str, JSON]) -> None:
+        """A fact of an agent whose loop is ours, as `handoff`: we made it, so it is nobody's mere word."""
+        self._note(event, fields, {})
+
+    def _note(self, event: str, fields: dict[str, JSON], marks: dict[str, Attribute]) -> None:
         self._seq += 1
         now = time.time_ns()
         self._write(
@@ -76,7 +83,7 @@ class Conversation:
                     MONO: time.monotonic_ns(),
                     EVENT_TYPE: event,
                     EVENT_FIELDS: json.dumps(fields),
-                    REPORTED: True,
+                    **marks,
                     **self.context.attributes(),
                 },
             )

@@ -13,8 +13,9 @@ from harness.targets.context import Context
 from harness.targets.conversation import Conversation
 from harness.targets.deadline import Deadline, TimeUpError
 from harness.targets.ending import Ending
+from harness.targets.eventloop import Loop
 from harness.targets.fixtures import build_fixture
-from harness.targets.inprocess import InProcessChannel, Loop
+from harness.targets.inprocess import InProcessChannel
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy import __version__
@@ -50,7 +51,7 @@ def run_direct(
         channels: dict[str, InProcessChannel] = {}
         for upstream in prepared.upstreams:
             redactor = conversation.hiding.redactor
-            channels[upstream.id] = _open(upstream, context, spans, loop, stack, redactor, tap)
+            channels[upstream.id] = open_upstream(upstream, context, spans, loop, stack, redactor, tap)
         clients = {server_id: Client(server_id, channel) for server_id, channel in channels.items()}
         ending = follow(agent.steps, clients, conversation, most_calls)
         loop.deadline = Deadline.after(CLOSING)
@@ -61,7 +62,7 @@ def run_direct(
     return ending
 
 
-def _open(
+def open_upstream(
     upstream: Upstream,
     context: Context,
     spans: Path,
@@ -70,6 +71,7 @@ def _open(
     redactor: Redactor | None,
     tap: Tap | None,
 ) -> InProcessChannel:
+    """A channel to one server through the proxy's core; the server ends with `stack`. Raises PreparationError."""
     match upstream.server, upstream.database:
         case FixtureServer(fixture=fixture), Path() as database:
             connection = random_hex(16)

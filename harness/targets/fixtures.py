@@ -3,6 +3,7 @@
 Refuses to know what their tools do. The MCP SDK is imported only when a server is built in this process.
 """
 
+import json
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from harness.evidence import Dump
 from harness.offer import Offer, Offers
+from harness.othervalues import Takes
 from harness.state import StateError, read_dump
 from proxy.spans import JSON
 from servers import catalogue, database, fixture, folder, folderfixture, manifest, places, seed
@@ -35,6 +37,14 @@ def fixture_offers() -> Offers:
             for name, made in catalogue.FIXTURES.items()
         }
     )
+
+
+def fixture_takes(name: str) -> dict[str, Takes]:
+    """What each tool of a fixture takes, by its bare name, as the server's tools/list says it."""
+    return {
+        tool.name: Takes(json.loads(json.dumps(tool.input_schema())), tool.effect == "read")
+        for tool in catalogue.FIXTURES[name].tools
+    }
 
 
 def _schema(made: places.AnyFixture) -> tuple[str, ...]:

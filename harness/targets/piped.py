@@ -51,7 +51,7 @@ def run_piped(
         ending = Ending("infra_error", str(error))
     finally:
         # Once the time is up or the trial is to stop, what does not end at once has had its chance.
-        _close(list(channels.values()), CLOSING if ending.status in PATIENT_WITH else HASTE)
+        close_channels(list(channels.values()), CLOSING if ending.status in PATIENT_WITH else HASTE)
         end_descendants(os.getpid(), spare=spare)
         for channel in channels.values():
             if isinstance(channel, ChildChannel):
@@ -60,7 +60,8 @@ def run_piped(
     return ending
 
 
-def _close(channels: list[ChildChannel | HttpChannel], seconds: float) -> None:
+def close_channels(channels: list[ChildChannel | HttpChannel], seconds: float) -> None:
+    """End the input of each, and give each time to end by itself."""
     closing = Deadline.after(seconds)
     # One after the other, so that the record of the same steps has the same order each time.
     for channel in channels:

@@ -14,12 +14,11 @@ from pathlib import Path
 from harness.canaries import canary_names, draw, plant
 from harness.runfolder import write_new
 from harness.scenario import CommandServer, FixtureServer, Scenario, Server, UrlServer
-from harness.targets.context import Context
+from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
 from proxy.faults import load_faults
 from proxy.policy import load_policy
-from proxy.spans import JSON
 
 
 class PreparationError(ValueError):
@@ -46,23 +45,18 @@ class Upstream:
     front: str = ""
     faults: Path | None = None
 
-    def as_config(self) -> dict[str, JSON]:
-        """The entry under `mcpServers`."""
-        if self.front:
-            return {"type": "http", "url": self.front}
-        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """All servers of one trial, seeded, and the context file that tells their proxies whose calls they see.
 
-    `canaries` are those that the seeds planted, by name.
+    `canaries` are those that the seeds planted, by name; `agents` the ids of all agents that have connections.
     """
 
     context: Path
     upstreams: tuple[Upstream, ...]
     canaries: Mapping[str, str] = field(default_factory=dict)
+    agents: tuple[str, ...] = (DEFAULT_AGENT,)
 
 
 def wiretrap_command() -> tuple[str, ...]:
@@ -71,24 +65,44 @@ def wiretrap_command() -> tuple[str, ...]:
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "harness.cli")
 
 
-def prepare(scenario: Scenario, agent: Context, spans: Path, folder: Path, otlp: str | None = None) -> Prepared:
+def prepare(
+    scenario: Scenario,
+    agent: Context,
+    spans: Path,
+    folder: Path,
+    otlp: str | None = None,
+    canaries: Mapping[str, str] | None = None,
+) -> Prepared:
     """Seed the databases and write context and policy files into the private `folder`. Raises PreparationError.
 
-    `otlp` is where the proxies send copies of their spans; None for nowhere.
+    `otlp` is where the proxies send copies of their spans; None for nowhere. `canaries` are those to plant, None for
+    new ones.
     """
     context = write_new(folder / "context.json", agent.as_text(str(spans.absolute())))
-    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
-    names = (name for fixture in fixtures for name in canary_names(dict(fixture.rows or {})))
-    canaries = draw(names, secrets.choice)
+    canaries = new_canaries(scenario) if canaries is None else canaries
     key = bytes.fromhex(agent.redact_key)
     upstreams = tuple(
-        _upstream(scenario, server_id, _planted(server, canaries), context, key, folder, otlp)
+        _upstream(scenario, server_id, planted(server, canaries), context, key, folder, otlp)
         for server_id, server in scenario.servers.items()
     )
     return Prepared(context, upstreams, canaries)
 
 
-def _planted(server: Server, canaries: Mapping[str, str]) -> Server:
+def told_of(upstream: Upstream, before: Path, context: Path) -> Upstream:
+    """The same server for the agent of another context file than `before`."""
+    end = upstream.command.index("--") if "--" in upstream.command else len(upstream.command)
+    ours = tuple(str(context) if word == str(before) else word for word in upstream.command[:end])
+    return replace(upstream, command=(*ours, *upstream.command[end:]))
+
+
+def new_canaries(scenario: Scenario) -> dict[str, str]:
+    """A new canary for each name that the scenario's seeds plant."""
+    fixtures = [server for server in scenario.servers.values() if isinstance(server, FixtureServer)]
+    return draw((name for fixture in fixtures for name in canary_names(dict(fixture.rows or {}))), secrets.choice)
+
+
+def planted(server: Server, canaries: Mapping[str, str]) -> Server:
+    """The server with canaries in its rows, where the scenario gives it rows."""
     match server:
         case FixtureServer(rows=dict() as rows):
             return replace(server, rows={table: plant(found, canaries) for table, found in rows.items()})

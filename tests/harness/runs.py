@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.commands.run import run_selected
 from harness.results import RunResult
+from harness.running import run_selected
 from harness.selection import Selection, load_selection
 from proxy.spans import JSON
 

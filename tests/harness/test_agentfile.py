@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.agentfile import AgentError, Call, CommandAgent, Goal, Say, ScriptedAgent, load_agent, split_tool
+from harness.agentfile import Agent, AgentError, Call, CommandAgent, Goal, Say, ScriptedAgent, load_agent, split_tool
 
 
-def agent(tmp_path: Path, text: str, servers: tuple[str, ...] | None = ("crm",)) -> ScriptedAgent | CommandAgent:
+def agent(tmp_path: Path, text: str, servers: tuple[str, ...] | None = ("crm",)) -> Agent:
     file = tmp_path / "a.yaml"
     file.write_text(text)
     return load_agent(file, None if servers is None else dict.fromkeys(servers))

@@ -2,10 +2,6 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,9 +11,10 @@ from harness.commands.check import command as check
 from harness.commands.judge_agreement import command as judge_agreement
 from harness.commands.rejudge import command as rejudge
 from harness.judgemodel import URL, model_judge
-from harness.judges import JudgeError
+from harness.judges import JudgeError, JudgeFileError
 from harness.opinion import Question
 from proxy.spans import JSON
+from tests.harness.models.provider_standin import Canned, as_json, stand_in
 from tests.harness.runs import Ran, run, write_scenario
 
 RUBRIC = "The agent says that it looked."
@@ -116,87 +113,61 @@ def test_a_label_that_fits_no_trial_is_an_error(ran: Ran, tmp_path: Path, label:
     assert said in shown.stderr
 
 
-@contextmanager
-def provider(status: int, body: bytes) -> Iterator[tuple[str, list[tuple[str, str, dict[str, JSON]]]]]:
-    """A stand-in for a provider's chat completions, and what it was asked: path, authorization, body."""
-    asked: list[tuple[str, str, dict[str, JSON]]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            given = self.rfile.read(int(self.headers["content-length"]))
-            asked.append((self.path, self.headers["authorization"], json.loads(given)))
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 QUESTION = Question("task", "rubric", "answer")
+KEY = "not-a-real-key-0123456789"
 
 
 def test_the_default_judge_is_asked_as_its_provider_documents() -> None:
-    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": YES}}]}).encode()
-    with provider(200, body) as (url, asked):
-        judge = model_judge("default", {"GEMINI_API_KEY": "k-1", URL: url})
+    answer: JSON = {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": YES}]}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 5, "totalTokenCount": 8},
+        "modelVersion": "gemini-2.5-flash",
+    }
+    with stand_in() as api:
+        api.answers = [as_json(answer)]
+        judge = model_judge("default", {"GEMINI_API_KEY": KEY, URL: api.url})
         assert asyncio.run(judge.ask("be strict", "the prompt", QUESTION, 1)) == YES
     assert judge.name == "gemini-2.5-flash"
-    assert "k-1" not in repr(judge)
-    assert asked == [
-        (
-            "/v1/chat/completions",
-            "Bearer k-1",
-            {
-                "model": "gemini-2.5-flash",
-                "temperature": 0,
-                "messages": [
-                    {"role": "system", "content": "be strict"},
-                    {"role": "user", "content": "the prompt"},
-                ],
-            },
-        )
-    ]
+    [asked] = api.asked
+    assert asked.path.endswith("/models/gemini-2.5-flash:generateContent")
+    assert isinstance(asked.body, dict)
+    assert asked.body["contents"] == [{"role": "user", "parts": [{"text": "the prompt"}]}]
+    assert "be strict" in json.dumps(asked.body["systemInstruction"])
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("answer", "said"),
     [
-        (429, b"k-1", "HTTP status 429"),
-        (302, b"", "HTTP status 302"),
-        (200, b"no json", "no chat completion"),
-        (200, b'{"choices": []}', "no chat completion"),
-        (200, b'{"choices": [{"message": {"content": null}}]}', "no chat completion"),
+        (Canned(KEY.encode(), 429), "the judge could not be asked: HTTP status 429"),
+        (Canned(b"no json"), "the judge could not be asked"),
+        (as_json({"choices": []}), "the judge could not be asked"),
     ],
 )
-def test_an_answer_that_is_none_is_the_judges_failure(status: int, body: bytes, said: str) -> None:
-    with provider(status, body) as (url, _):
-        judge = model_judge("openai:some", {"OPENAI_API_KEY": "k-1", URL: url})
+def test_an_answer_that_is_none_is_the_judges_failure(answer: Canned, said: str) -> None:
+    with stand_in() as api:
+        api.answers = [answer]
+        judge = model_judge("openai:some", {"OPENAI_API_KEY": KEY, URL: f"{api.url}/v1"})
         with pytest.raises(JudgeError, match=said) as wrong:
             asyncio.run(judge.ask("s", "p", QUESTION, 1))
-    assert "k-1" not in str(wrong.value)
+    assert KEY not in str(wrong.value)
+    assert len(api.asked) == 1
 
 
 @pytest.mark.parametrize(
-    ("spec", "name", "host"),
+    ("spec", "name", "provider"),
     [
-        ("claude-sonnet", "claude-sonnet", "https://api.anthropic.com/v1"),
-        ("gpt-x", "gpt-x", "https://api.openai.com/v1"),
-        ("openai:gemini-like", "gemini-like", "https://api.openai.com/v1"),
-        ("llama:8b", "llama:8b", "https://api.openai.com/v1"),
+        ("claude-sonnet", "claude-sonnet", "anthropic"),
+        ("gpt-x", "gpt-x", "openai"),
+        ("openai:gemini-like", "gemini-like", "openai"),
+        ("llama:8b", "llama:8b", "openai"),
     ],
 )
-def test_a_judge_is_named_with_or_without_its_provider(spec: str, name: str, host: str) -> None:
-    judge = model_judge(spec, {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"})
-    assert (judge.name, judge.url) == (name, host)
+def test_a_judge_is_named_with_or_without_its_provider(spec: str, name: str, provider: str) -> None:
+    judge = model_judge(spec, {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY})
+    assert (judge.name, judge.choice.provider) == (name, provider)
+
+
+@pytest.mark.parametrize(("spec", "url"), [("openai:", None), ("gpt-x", "ftp://x")])
+def test_a_name_or_an_address_that_is_none_is_an_error_at_the_start(spec: str, url: str | None) -> None:
+    with pytest.raises(JudgeFileError, match=r"names no model|is no http"):
+        model_judge(spec, {"OPENAI_API_KEY": KEY, **({} if url is None else {URL: url})})

@@ -57,6 +57,32 @@ def test_a_rule_with_a_wildcard_or_for_a_resource_or_a_prompt_is_none(tmp_path: 
     assert load(tmp_path, policy=deny(glob)).policy is not None
 
 
+@pytest.mark.parametrize(
+    ("glob", "noted"),
+    [
+        ("mcp/ticketing/delete_*", False),
+        ("mcp/ticketing/drop_*", True),
+        ("mcp/ticketing/*", False),
+        ("mcp/*/drop_*", True),
+        ("mcp/*/delete_*", False),
+        ("mcp/crm/delete_?icket", True),
+        ("mcp/ticketing/resource:*", False),
+        ("mcp/else*/drop_*", False),
+    ],
+)
+def test_a_wildcard_deny_rule_that_fits_no_tool_is_noted(tmp_path: Path, glob: str, noted: bool) -> None:
+    notes = [note for note in load(tmp_path, policy=deny(glob)).notes if note.field == "policy.rules[0].deny"]
+    assert [f"'{glob}' fits no tool" in note.message for note in notes] == [True] * noted
+    (tmp_path / "policy.yaml").write_text(json.dumps(deny(glob)))
+    notes = list(load(tmp_path, policy={"file": "policy.yaml"}).notes)
+    assert [(note.file, note.field) for note in notes] == [(str(tmp_path / "policy.yaml"), "rules[0].deny")] * noted
+    # What a server of somebody's offers nobody knows; and an allow rule that fits nothing lets nothing through.
+    foreign: JSON = {"ticketing": {"fixture": "ticketing"}, "crm": {"command": ["server"]}}
+    told = load(tmp_path, policy=deny(glob), servers=foreign).notes
+    assert len(told) == (noted and glob.startswith("mcp/ticketing/"))
+    assert load(tmp_path, policy={"rules": [{"allow": glob}]}).notes == ()
+
+
 def test_a_name_of_what_must_not_happen_that_no_fixture_has_is_an_error_whatever_its_case(tmp_path: Path) -> None:
     names: JSON = ["mcp/ticketing/delete_tikcet", "MCP/TICKETING/DELETE_TIKCET", "delete_tikcet"]
     found = problems(tmp_path, expected={"denied_tools": names})

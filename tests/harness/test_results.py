@@ -1,7 +1,7 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.results import VALID, RunResult, ScenarioResult, TrialResult, worst
+from harness.results import STATUSES, VALID, RunResult, ScenarioResult, TrialResult, worst
 from harness.verdict import Finding, Result, Status, Verdict
 
 RESULTS: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
@@ -34,6 +34,20 @@ def test_rates_are_over_all_trials_and_over_valid_ones_with_counts() -> None:
     assert (scenario.over_valid.passed, scenario.over_valid.trials) == (1, 2)
     assert scenario.result == "error"
     assert run_of().scenarios[0].over_all.as_json() == {"passed": 0, "trials": 0, "rate": None}
+
+
+TRIALS = st.lists(st.builds(trial, st.sampled_from(RESULTS), st.sampled_from(list(STATUSES.values()))), max_size=5)
+
+
+@settings(max_examples=25)
+@given(TRIALS)
+def test_counts_of_statuses_sum_to_the_trials_of_scenario_and_run(trials: list[TrialResult]) -> None:
+    run = run_of(*trials)
+    for document in (run.as_json(), run.scenarios[0].as_json()):
+        counts = document["statuses"]
+        assert isinstance(counts, dict)
+        assert counts == {name: sum(one.verdict.status == name for one in trials) for name in STATUSES}
+        assert sum(count for count in counts.values() if isinstance(count, int)) == len(trials)
 
 
 def test_exit_codes() -> None:

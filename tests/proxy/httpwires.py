@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -93,10 +94,12 @@ def echo(request: Request) -> None:
 class Upstream:
     """A server of which the test is every answer; `requests` are all that reached it."""
 
-    def __init__(self, handler: Handler = echo) -> None:
+    def __init__(self, handler: Handler = echo, tls: ssl.SSLContext | None = None) -> None:
         self.handler = handler
         self.requests: list[Request] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
+        if tls is not None:
+            self._listening = tls.wrap_socket(self._listening, server_side=True)
         self.port = self._listening.getsockname()[1]
         self.closed = False
         self._sockets: list[socket.socket] = []
@@ -275,11 +278,14 @@ class Proxy:
         splice: bool = False,
         names: tuple[str, ...] = (),
         origins: tuple[str, ...] = (),
+        upstream: Origin | None = None,
+        ca: str = "",
     ) -> None:
         self.folder = folder / "spans"
         self.folder.mkdir()
         identity = Identity("x", "third_party", "http", "", "run", "scenario", 2, "agent")
-        told = Front(Origin("http", "127.0.0.1", port), "/mcp", "127.0.0.1", 0, names, origins)
+        there = upstream or Origin("http", "127.0.0.1", port)
+        told = Front(there, "/mcp", "127.0.0.1", 0, names, origins, ca)
         start = Start(identity, policy, str(self.folder), KEY, None, None, splice, "")
         self.app: HttpProxy = make_proxy(told, start, "0.1.0")
         self.running = Running(lambda: make_server(self.app))

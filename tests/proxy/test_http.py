@@ -300,7 +300,7 @@ def test_clients_without_a_session_may_use_the_same_id_at_once(tmp_path: Path) -
 # Streams and ends
 
 
-def test_events_and_comments_are_forwarded_as_they_come_and_recorded_before(tmp_path: Path) -> None:
+def test_events_and_comments_are_forwarded_as_they_come(tmp_path: Path) -> None:
     parts = [
         b": hello\n\n",
         b"id: 1\nretry: 5\ndata:\n\n",
@@ -326,9 +326,8 @@ def test_events_and_comments_are_forwarded_as_they_come_and_recorded_before(tmp_
             assert client.chunk() == part
             go.set()
         assert client.chunk() == data(RESULT)
-        (file,) = proxy.folder.iterdir()
-        assert '"tools/call ok"' in file.read_text()
         assert client.chunk() == b""
+        assert proxy.only("request").attributes[v.OUTCOME] == "ok"
 
 
 def test_a_client_that_goes_before_the_head_of_the_answer_takes_the_upstream_with_it(tmp_path: Path) -> None:
@@ -413,7 +412,7 @@ def test_parallel_calls_do_not_wait_for_a_slow_one(tmp_path: Path) -> None:
 
     with through(tmp_path, ALLOWING, answer) as (proxy, _), Client(proxy.port) as first:
         first.send("POST", "/mcp", call(id_text="0").encode(), [JSON_TYPE])
-        others = [Client(proxy.port) for _ in range(40)]
+        others = [Client(proxy.port) for _ in range(200)]
         for number, client in enumerate(others, 1):
             client.send("POST", "/mcp", call(id_text=str(number)).encode(), [JSON_TYPE])
         for number, client in enumerate(others, 1):

@@ -71,9 +71,13 @@ HEADERS: dict[str, list[tuple[bytes, bytes]]] = {
     "the method twice": [(b"mcp-method", b"tools/call"), (b"mcp-method", b"ping")],
     "another version": [(b"mcp-protocol-version", b"2025-11-25")],
     "two versions": [(b"mcp-protocol-version", b"2026-07-28"), (b"mcp-protocol-version", b"2025-11-25")],
+    "a parameter of no argument": [(b"mcp-param-region", b"eu")],
+    "a parameter twice": [(b"mcp-param-region", b"us"), (b"Mcp-Param-Region", b"us")],
+    "a parameter with an underscore": [(b"mcp_param_region", b"eu")],
+    "a parameter in broken base64": [(b"mcp-param-region", b"=?base64?f?=")],
     "a charset": [(b"content-type", b"application/json; charset=utf-7")],
 }
-FINE = MODERN.replace("evil", "fine")
+FINE = MODERN.replace("evil", "fine").replace('"arguments":{}', '"arguments":{"a":["us",{"b":7.0,"c":true}]}')
 
 
 @pytest.mark.parametrize("name", HEADERS)
@@ -88,6 +92,7 @@ def test_a_header_that_says_something_else_than_the_body_is_refused(tmp_path: Pa
 def test_headers_that_say_what_the_body_says_pass(tmp_path: Path) -> None:
     given = [(b"mcp-name", b"=?base64?" + b64encode(b"fine") + b"?="), (b"mcp-method", b"tools/call")]
     given.append((b"mcp-protocol-version", b"2026-07-28"))
+    given += [(b"mcp-param-%d" % at, one) for at, one in enumerate([b"us", b"7", b"true", b"=?base64?dXM=?="])]
     with through(tmp_path, EVIL) as (proxy, upstream):
         assert proxy.post(FINE, *given).status == 200
         (request,) = upstream.requests

@@ -177,3 +177,56 @@ def test_of_too_many_sessions_the_one_that_was_used_least_lately_is_closed(
         assert len(proxy.app.asking.seats._all) == 3
         reasons = [span.attributes[v.CLOSE_REASON] for span in proxy.spans("connection_closed")]
     assert sorted(str(reason) for reason in reasons) == ["client_ended"] * 3 + ["idle"] * 2
+
+
+def test_two_listening_streams_get_what_the_server_sends_each(tmp_path: Path) -> None:
+    streams: dict[str, Request] = {}
+    both = Event()
+
+    def listen(request: Request) -> None:
+        request.stream(b": open\n\n")
+        streams[request.values("x-number")[0]] = request
+        if len(streams) == 2:
+            both.set()
+
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%d}}'
+    with through(tmp_path, ALLOWING, listen) as (proxy, _), Client(proxy.port) as one, Client(proxy.port) as two:
+        for number, client in ((b"1", one), (b"2", two)):
+            client.send("GET", "/mcp", None, [SESSION, (b"x-number", number)])
+            client.head()
+            assert client.chunk() == b": open\n\n"
+        assert both.wait(WAIT)
+        for name, client in (("2", two), ("1", one), ("2", two)):
+            streams[name].chunk(data(note % int(name)))
+            assert client.chunk() == data(note % int(name))
+        for stream in streams.values():
+            stream.end()
+        assert (one.chunk(), two.chunk()) == (b"", b"")
+        assert len(proxy.spans("notification")) == 3
+
+
+def test_a_client_whose_session_the_restarted_server_lost_is_told_404_and_begins_anew(tmp_path: Path) -> None:
+    known = {"first"}
+
+    def restarts(request: Request) -> None:
+        message = json.loads(request.body)
+        if message["method"] == "initialize":
+            known.add("second")
+            request.answer(WELCOME.encode(), headers="mcp-session-id: second")
+        elif request.values("mcp-session-id")[0] in known:
+            request.answer(RESULT)
+        else:
+            request.answer(b'{"error":"Session not found"}', "404 Not Found")
+
+    with through(tmp_path, ALLOWING, restarts) as (proxy, upstream):
+        assert proxy.post(call("ok"), (b"mcp-session-id", b"first")).status == 200
+        known.clear()
+        assert proxy.post(call("ok"), (b"mcp-session-id", b"first")).status == 404
+        assert proxy.post(HELLO).values("mcp-session-id") == ["second"]
+        assert proxy.post(call("ok"), (b"mcp-session-id", b"second")).status == 200
+        assert len(upstream.requests) == 4
+        calls = [span for span in proxy.spans("request") if span.attributes[v.METHOD] == "tools/call"]
+        closed = {span.attributes[v.CLOSE_REASON] for span in proxy.spans("connection_closed")}
+    assert sorted(str(one.attributes[v.OUTCOME]) for one in calls) == ["ok", "ok", "protocol_error"]
+    assert [one.attributes[v.HTTP_STATUS] for one in calls if v.HTTP_STATUS in one.attributes] == [404]
+    assert closed == {"session_ended", "client_ended"}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.targets.profiles.launch import Given, Launch, Tokens, Told, count, events, total, without
+from harness.targets.profiles.launch import Given, Launch, Start, Tokens, Told, count, events, total, without
 from proxy.spans import JSON
 
 PROGRAM = "codex"
@@ -33,17 +33,22 @@ def configuration(given: Given) -> str:
     """
     parts = ["check_for_update_on_startup = false\n"]
     for server, start in given.servers.items():
-        program, *arguments = (*given.apart, *start.command)
         parts.append(
             f"\n[mcp_servers.{text(server)}]\n"
-            f"command = {text(program)}\n"
-            f"args = [{', '.join(map(text, arguments))}]\n"
-            f"env = {{{_pairs(start.environment)}}}\n"
+            f"{_reached(given, start)}\n"
             "required = true\n"
             "startup_timeout_sec = 30\n"
             'default_tools_approval_mode = "approve"\n'
         )
     return "".join(parts)
+
+
+def _reached(given: Given, start: Start) -> str:
+    if start.url:
+        return f"url = {text(start.url)}"
+    program, *arguments = (*given.apart, *start.command)
+    said = f"command = {text(program)}\nargs = [{', '.join(map(text, arguments))}]"
+    return f"{said}\nenv = {{{_pairs(start.environment)}}}"
 
 
 def text(value: str) -> str:

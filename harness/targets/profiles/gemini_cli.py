@@ -29,12 +29,7 @@ def launch(given: Given) -> Launch:
 def settings(given: Given) -> str:
     """The settings.json: our servers, whose tools need no leave, and nothing that would go out to be counted."""
     servers: dict[str, JSON] = {
-        server: {
-            "command": start.command[0],
-            "args": list(start.command[1:]),
-            "env": dict(start.environment),
-            "trust": True,
-        }
+        server: {**({"httpUrl": start.url} if start.url else start.as_config()), "trust": True}
         for server, start in given.servers.items()
     }
     rest: dict[str, JSON] = {

@@ -13,10 +13,20 @@ from proxy.spans import JSON
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the agent starts the proxy in front of one server; `environment` is put over the agent's own."""
+    """How the agent starts the proxy in front of one server; `environment` is put over the agent's own.
+
+    `url` is where the proxy listens already, "" where the agent starts it.
+    """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+
+    def as_config(self) -> dict[str, JSON]:
+        """The entry under `mcpServers`."""
+        if self.url:
+            return {"type": "http", "url": self.url}
+        return {"command": self.command[0], "args": list(self.command[1:]), "env": dict(self.environment)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,8 +108,8 @@ def test_a_scenario_that_changed_is_judged_as_it_is_now_and_that_is_said(tmp_pat
     shutil.copytree(SCENARIOS / "support", folder)
     scenario = folder / "customer_escalation.yaml"
     ran = run([scenario], tmp_path)
-    with scenario.open("a") as file:
-        file.write("  - {type: tool_called, tool: mcp/crm/no_such_tool}\n")
+    one_more = "  - {type: tool_called, tool: mcp/crm/no_such_tool}\nreference:\n"
+    scenario.write_text(scenario.read_text().replace("reference:\n", one_more))
     shown = CliRunner().invoke(rejudge, [str(ran.folder)])
     assert (shown.exit_code, "is not what it was" in shown.stderr) == (1, True)
     assert "no_such_tool counted 0 times" in shown.stdout

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.commands.export import command
-from harness.commands.run import run_selected
+from harness.running import run_selected
 from harness.selection import Selection, load_selection
 from proxy import vocabulary as v
 from proxy.spans import Span, encode_span

@@ -9,7 +9,8 @@ from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 
 from harness.targets.client import Client, ServerEndedError
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
-from harness.targets.inprocess import InProcessChannel, Loop
+from harness.targets.eventloop import Loop
+from harness.targets.inprocess import InProcessChannel
 from proxy import __version__
 from proxy.record import Identity
 from proxy.relay import Relay

@@ -65,3 +65,13 @@ def test_any_text_comes_back_out_of_the_toml(name: str, word: str) -> None:
     server = tomllib.loads(text)["mcp_servers"][name]
     assert server["args"][-1] == word
     assert server["env"] == {name: word}
+
+
+def test_a_server_whose_proxy_listens_already_is_named_by_its_url() -> None:
+    url = "http://127.0.0.1:1/mcp"
+    given = launch_given(servers={"far": Start((), url=url)})
+    (toml,) = PROFILES["codex"].launch(given).files.values()
+    far = tomllib.loads(toml)["mcp_servers"]["far"]
+    assert (far["url"], far["required"], "command" in far) == (url, True, False)
+    (settings,) = PROFILES["gemini-cli"].launch(given).files.values()
+    assert json.loads(settings)["mcpServers"]["far"] == {"httpUrl": url, "trust": True}

@@ -1,0 +1,60 @@
+"""`wiretrap selfcheck PATH…`: hold scenarios against wrong runs made of their right one.
+
+Refuses to know what the wrong runs are.
+"""
+
+import json
+import os
+import secrets
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+
+import click
+
+from harness.commands.run import terminal_style
+from harness.discovery import load_scenarios
+from harness.report.progress import Progress
+from harness.report.selfchecks import as_text
+from harness.runsecrets import hiding_for
+from harness.selfchecking import self_check
+from harness.selfcheckresult import SelfCheck, exit_code
+from harness.targets.fixtures import fixture_offers
+from proxy.problem import ProblemError
+
+
+@click.command("selfcheck", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Mutants at once.")
+@click.option("--all", "whole", is_flag=True, help="Show the mutants that were caught too, and by what.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool) -> None:
+    """Check that scenarios fail what is wrong.
+
+    The start state and every mutant of the `reference` run must fail, and the reference itself must pass. PATH is a
+    scenario, or a folder with all scenarios under it. The exit code is 0 when each mutant was caught and each assertion
+    was broken by one, 1 when not, 2 when the command or a scenario is wrong, and 3 when none could be checked.
+    """
+    hiding = hiding_for((), os.environ, secrets.token_hex(32))
+    try:
+        scenarios = load_scenarios(list(paths), fixture_offers())
+    except ProblemError as error:
+        for problem in error.problems:
+            click.echo(hiding.text(str(problem)), err=True)
+        raise SystemExit(2) from error
+    hiding = hiding_for(scenarios, os.environ, secrets.token_hex(32))
+    checks: list[SelfCheck] = []
+    progress = Progress(len(scenarios), sys.stderr)
+    for scenario in scenarios:
+        check = self_check(scenario, jobs)
+        checks.append(check)
+        progress.advance(scenario.id, check.result == "pass")
+    progress.finish()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if as_json:
+        document = {"schema_version": 1, "scenarios": [check.as_json() for check in checks]}
+        click.echo(hiding.text(json.dumps(document, indent=2)))
+    else:
+        click.echo(hiding.text(as_text(checks, terminal_style(), whole=whole)), nl=False)
+    raise SystemExit(exit_code(checks))

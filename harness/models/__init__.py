@@ -1,0 +1,1 @@
+"""Models behind one interface: a script, and those of providers."""

@@ -1,0 +1,54 @@
+"""What the tokens of a model call cost, by a dated table. A price that nobody knows is None, never 0.
+
+Refuses to know agents and limits.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.intake import Entry
+from harness.modelagent import ModelChoice, Prices, PricesEntry
+from harness.models.model import Usage
+from proxy.yamlfile import load_document
+
+TABLE = Path(__file__).with_name("prices.yaml")
+_MILLION = 1_000_000
+
+
+class TableEntry(Entry):
+    """The price table: when it was read off, where, and US dollars for a million tokens by provider and model."""
+
+    as_of: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
+    source: str = Field(min_length=1)
+    prices: dict[str, dict[str, PricesEntry]]
+
+
+@cache
+def price_table() -> TableEntry:
+    """The table that comes with Wiretrap."""
+    return TableEntry.model_validate(load_document(TABLE.read_bytes(), TABLE.name).data)
+
+
+def prices_of(choice: ModelChoice) -> Prices | None:
+    """What the agent file says, else the table; a name in the table also stands for its dated versions."""
+    if choice.prices is not None:
+        return choice.prices
+    known: Mapping[str, PricesEntry] = price_table().prices.get(choice.provider, {})
+    name = choice.name
+    for model, entry in known.items():
+        dated = name.removeprefix(f"{model}-")
+        if name == model or (dated != name and dated.replace("-", "").isdigit()):
+            return Prices(entry.input, entry.output, entry.cached)
+    return None
+
+
+def cost_of(usage: Usage, prices: Prices | None) -> float | None:
+    """US dollars; None where the price or a count is not known."""
+    match usage:
+        case Usage(input=int() as tokens, output=int() as said, cached=int() as cached) if prices is not None:
+            return (tokens * prices.input + said * prices.output + cached * prices.cached) / _MILLION
+        case _:
+            return None

@@ -1,0 +1,244 @@
+"""HTTP/1.1 as bytes (RFC 9112): heads and bodies out of what a peer sends, and heads as they are sent.
+
+A request is read strictly: what two readers may cut differently is refused. An answer is read as clients read it.
+Refuses to know sockets, and what a header says to MCP. In Python h11 does the same for ten times the time.
+"""
+
+import re
+from http import HTTPStatus
+from typing import NamedTuple
+
+from proxy.httpwords import Headers, values
+
+HEAD_LIMIT = 256 * 1024
+"""Bytes that the head of a request or an answer may have."""
+_LINE_LIMIT = 16 * 1024
+"""Bytes that the line of a chunk's size may have, and all trailers together."""
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_TEXT = rb"[^\x00-\x08\x0a-\x1f\x7f]*"
+_FIELDS = rb"((?:" + _TOKEN + rb":" + _TEXT + rb"\r\n)*)\r\n"
+_REQUEST = re.compile(rb"(" + _TOKEN + rb") ([\x21-\x7e]+) HTTP/1\.([01])\r\n" + _FIELDS)
+_ANSWER = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: " + _TEXT + rb")?\r\n" + _FIELDS)
+_FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r\n")
+_SENT = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]+\r\n" + _FIELDS)
+_LENGTH = re.compile(rb"[0-9]{1,18}")
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;" + _TEXT + rb")?")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+
+_PHRASES = {one.value: b"HTTP/1.1 %d %s\r\n" % (one.value, one.phrase.encode()) for one in HTTPStatus}
+
+
+class FramingError(ValueError):
+    """What a peer sent is no HTTP/1.1, or may be cut in more than one way; `status` is for who sent a request."""
+
+    def __init__(self, why: str, status: int = 400) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class RequestHead(NamedTuple):
+    """The head of a request; names of headers are in lower case. `minor`: 0 is HTTP/1.0."""
+
+    method: bytes
+    target: bytes
+    headers: Headers
+    minor: int = 1
+
+
+class AnswerHead(NamedTuple):
+    """The head of an answer; names of headers are in lower case. `minor`: 0 is HTTP/1.0."""
+
+    status_code: int
+    headers: Headers
+    minor: int = 1
+
+
+def _fields(text: bytes) -> Headers:
+    return [(key.lower(), value.strip(b" \t")) for key, value in _FIELD.findall(text)]
+
+
+def read_request(data: bytes) -> tuple[RequestHead, bytes] | None:
+    """The head of a request that `data` begins with, and what follows; None while it is not whole.
+
+    Raises FramingError.
+    """
+    end = data.find(b"\r\n\r\n", 0, HEAD_LIMIT)
+    if end < 0:
+        if len(data) >= HEAD_LIMIT:
+            raise FramingError("the head of the request is too long", 431)
+        if b"\n\n" in data or b"\n\r\n" in data.replace(b"\r\n", b"  "):
+            raise FramingError("the lines of a head end with a carriage return and a line feed")
+        return None
+    match = _REQUEST.fullmatch(data, 0, end + 4)
+    if match is None:
+        raise FramingError("the head of the request is no HTTP/1.1")
+    method, target, minor, fields = match.groups()
+    return RequestHead(method, target, _fields(fields), int(minor)), data[end + 4 :]
+
+
+def read_answer(data: bytes) -> tuple[AnswerHead, bytes] | None:
+    """The head of an answer that `data` begins with, and what follows; None while it is not whole. Raises FramingError.
+
+    Bare line feeds and folded lines are taken, as clients take them.
+    """
+    found = _HEAD_END.search(data, 0, HEAD_LIMIT)
+    if found is None:
+        if len(data) >= HEAD_LIMIT or not b"HTTP/1.".startswith(data[:7]):
+            raise FramingError("it does not begin with the head of an answer")
+        return None
+    head = data[: found.end()]
+    match = _ANSWER.fullmatch(head)
+    if match is None:
+        plain = re.sub(rb"\r?\n", b"\r\n", head)
+        match = _ANSWER.fullmatch(re.sub(rb"\r\n[ \t]+", b" ", plain))
+    if match is None:
+        raise FramingError("its head is that of no answer")
+    minor, status, fields = match.groups()
+    return AnswerHead(int(status), _fields(fields), int(minor)), data[found.end() :]
+
+
+def is_kept(headers: Headers, minor: int) -> bool:
+    """Whether a peer keeps the connection open after this message."""
+    said = [part.strip().lower() for one in values(headers, b"connection") for part in one.split(b",")]
+    return b"close" not in said and (minor >= 1 or b"keep-alive" in said)
+
+
+def request_head(question: RequestHead) -> bytes:
+    """A head as it is sent. Raises FramingError where a part of it cannot stand in one."""
+    return _sent(b"%s %s HTTP/1.1\r\n" % (question.method, question.target), question.headers)
+
+
+def answer_head(status: int, headers: Headers) -> bytes:
+    """A head as it is sent, with the standard words. Raises FramingError where a part of it cannot stand in one."""
+    return _sent(_PHRASES.get(status) or b"HTTP/1.1 %d \r\n" % status, headers)
+
+
+def _sent(first: bytes, headers: Headers) -> bytes:
+    head = first + b"".join([b"%s: %s\r\n" % pair for pair in headers]) + b"\r\n"
+    if head.count(b"\n") != len(headers) + 2 or _SENT.fullmatch(head) is None:
+        raise FramingError("a header has a character that none can have")
+    return head
+
+
+class BodyReader:
+    """Takes the bytes behind a head. `ended`: that is all of the body; then `rest` is what follows it.
+
+    `left`: bytes still to come, None where the connection's end is the body's.
+    """
+
+    def __init__(self, left: int | None, *, chunked: bool = False) -> None:
+        self.left = left
+        self.ended = left == 0 and not chunked
+        self.rest = b""
+        self._chunked = chunked
+        self._held = b""
+        self._behind = False
+        self._trailers = -1
+        self._problem: FramingError | None = None
+
+    def feed(self, data: bytes) -> bytes:
+        """What of the body is in the next bytes. Raises FramingError, but gives what came before it first."""
+        if self._chunked:
+            return self._unchunked(data)
+        if self.left is None:
+            return data
+        found = data[: self.left]
+        self.left -= len(found)
+        if not self.left:
+            self.ended = True
+            self.rest = data[len(found) :]
+        return found
+
+    def end(self) -> None:
+        """The connection ended. Raises FramingError where the body is not whole."""
+        if self._chunked or self.left is not None:
+            raise FramingError("the body is cut short")
+        self.ended = True
+
+    def _unchunked(self, data: bytes) -> bytes:
+        if self._problem is not None:
+            raise self._problem
+        found: list[bytes] = []
+        try:
+            self._chunks(self._held + data if self._held else data, found)
+        except FramingError as problem:
+            if not found:
+                raise
+            self._problem = problem
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def _chunks(self, data: bytes, found: list[bytes]) -> None:
+        self._held = b""
+        at = 0
+        while True:
+            if self.left:
+                piece = data[at : at + self.left]
+                if piece:
+                    found.append(piece)
+                at += len(piece)
+                self.left -= len(piece)
+                if self.left:
+                    return
+                self._behind = True
+            end = data.find(b"\r\n", at)
+            if end < 0:
+                self._held = data[at:]
+                if len(self._held) > _LINE_LIMIT or (self._behind and not b"\r\n".startswith(self._held)):
+                    raise FramingError("a chunk of the body is broken")
+                return
+            line = data[at:end]
+            at = end + 2
+            if self._behind:
+                if line:
+                    raise FramingError("a chunk of the body is longer than it says")
+                self._behind = False
+            elif self._trailers >= 0:
+                self._trailers += len(line)
+                if not line:
+                    self.ended = True
+                    self.rest = data[at:]
+                    return
+                if self._trailers > _LINE_LIMIT:
+                    raise FramingError("the trailers are too long")
+            else:
+                size = _SIZE.fullmatch(line)
+                if size is None:
+                    raise FramingError("the size of a chunk is no number")
+                self.left = int(size[1], 16)
+                if not self.left:
+                    self._trailers = 0
+
+
+def request_body(head: RequestHead) -> BodyReader:
+    """The reader of a request's body. Raises FramingError where its length may be read in more than one way."""
+    encodings, lengths = values(head.headers, b"transfer-encoding"), values(head.headers, b"content-length")
+    if encodings:
+        if len(encodings) > 1 or encodings[0].lower() != b"chunked" or not head.minor:
+            raise FramingError("of transfer encodings only chunked is read", 501)
+        if lengths:
+            raise FramingError("the request has a Content-Length beside its Transfer-Encoding")
+        return BodyReader(0, chunked=True)
+    if not lengths:
+        return BodyReader(0)
+    if len(lengths) > 1 or _LENGTH.fullmatch(lengths[0]) is None:
+        raise FramingError("the request has no one Content-Length")
+    return BodyReader(int(lengths[0]))
+
+
+def answer_body(head: AnswerHead, method: bytes) -> BodyReader:
+    """The reader of an answer's body. Raises FramingError where it cannot be told how long it is."""
+    if method == b"HEAD" or head.status_code in {204, 304}:
+        return BodyReader(0)
+    encodings = values(head.headers, b"transfer-encoding")
+    if encodings:
+        if [one.lower() for one in encodings] != [b"chunked"]:
+            raise FramingError("of transfer encodings only chunked is read")
+        return BodyReader(0, chunked=True)
+    lengths = {part.strip() for one in values(head.headers, b"content-length") for part in one.split(b",")}
+    if not lengths:
+        return BodyReader(None)
+    length = lengths.pop()
+    if lengths or _LENGTH.fullmatch(length) is None:
+        raise FramingError("the answer has no one Content-Length")
+    return BodyReader(int(length))

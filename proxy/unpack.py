@@ -1,0 +1,34 @@
+"""A copy of a packed body, unpacked for the record. Refuses to know what stands in it; what goes on stays packed."""
+
+import zlib
+
+from proxy.frames import CAP
+
+_UNPACKED = 4 * CAP
+"""Bytes that are unpacked of one body for a look at it."""
+
+
+class Unpacker:
+    """Undoes gzip and deflate on a copy, as far as that is worth it."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+        self._room = _UNPACKED
+        self.broken = False
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What the next bytes unpack to; nothing more once they are broken or too many."""
+        if self.broken or self._room <= 0:
+            return b""
+        try:
+            found = self._zlib.decompress(chunk, self._room)
+        except zlib.error:
+            self.broken = True
+            return b""
+        self._room -= len(found)
+        return found
+
+
+def unpacked(data: bytes) -> bytes:
+    """A whole body unpacked, or as far as it can be."""
+    return Unpacker().feed(data)

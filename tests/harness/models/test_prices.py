@@ -1,0 +1,38 @@
+import pytest
+
+from harness.modelagent import ModelChoice, Prices
+from harness.models.model import Usage
+from harness.models.prices import cost_of, price_table, prices_of
+
+
+def test_a_cost_is_each_kind_of_token_at_its_own_price() -> None:
+    assert cost_of(Usage(1_000_000, 500_000, 200_000), Prices(1.0, 4.0, 0.5)) == pytest.approx(3.1)
+    assert cost_of(Usage(0, 0, 0), Prices(1.0, 4.0, 0.5)) == 0
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(1, None, 0), Usage(1, 1, None)])
+def test_a_count_or_a_price_that_is_not_known_makes_no_cost_of_0(usage: Usage) -> None:
+    assert cost_of(usage, Prices(1.0, 1.0, 1.0)) is None
+    assert cost_of(Usage(1, 1, 1), None) is None
+
+
+def test_a_price_is_found_for_a_model_and_its_dated_versions_and_for_no_other() -> None:
+    haiku = prices_of(ModelChoice("anthropic", "claude-haiku-4-5"))
+    assert haiku is not None
+    assert haiku.cached < haiku.input < haiku.output
+    assert prices_of(ModelChoice("anthropic", "claude-haiku-4-5-20251001")) == haiku
+    assert prices_of(ModelChoice("openai", "gpt-4o-2024-08-06")) == prices_of(ModelChoice("openai", "gpt-4o"))
+    for unknown in ("gpt-4o-audio-preview", "my-own-model", "gpt-4o-"):
+        assert prices_of(ModelChoice("openai", unknown)) is None
+    assert prices_of(ModelChoice("scripted", "copying")) is None
+    mine = Prices(1, 2, 3)
+    assert prices_of(ModelChoice("openai", "my-own-model", prices=mine)) == mine
+
+
+def test_the_table_says_when_and_where_it_was_read_off() -> None:
+    table = price_table()
+    assert table.as_of >= "2026-11-30"
+    assert "genai-prices" in table.source
+    for models in table.prices.values():
+        for price in models.values():
+            assert 0 < price.cached < price.input < price.output

@@ -27,7 +27,8 @@ LONGEST = 3600.0
 """Seconds that a delay may have."""
 SAID = "the tool failed: internal error"
 """What an injected error says where the fault does not."""
-_FIELDS = ("tool", "call", "probability", "seed", "fault", "message", "as", "seconds", "keep")
+FIELDS = ("tool", "call", "probability", "seed", "fault", "message", "as", "seconds", "keep")
+"""What a fault may have in a file."""
 _ONLY: Mapping[str, Kind] = {"message": "error", "as": "error", "seconds": "delay", "keep": "cut"}
 
 
@@ -134,8 +135,8 @@ class _Reading:
             return None
         before = len(self.problems)
         for key in data:
-            if key not in _FIELDS:
-                self.wrong((*path, key), f"unknown field; here may stand {', '.join(_FIELDS)}")
+            if key not in FIELDS:
+                self.wrong((*path, key), f"unknown field; here may stand {', '.join(FIELDS)}")
         kind = next((one for one in KINDS if one == data.get("fault")), None)
         if kind is None:
             self.wrong((*path, "fault"), f"expected {', '.join(KINDS[:-1])} or {KINDS[-1]}, "

@@ -216,6 +216,8 @@ def start(
     warning = ""
     if policy is not None and policy.rules and all(glob_server(r.glob) not in {None, server} for r in policy.rules):
         warning = f"no rule of the policy speaks of the server {server}"
+    if faults and all(glob_server(fault.glob) not in {None, server} for fault in faults):
+        warning = "; ".join([*filter(None, [warning]), f"none of the faults speaks of the server {server}"])
     told = f"spans {folder}, {said}{sent}"
     return Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, faults)
 

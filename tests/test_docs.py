@@ -28,6 +28,11 @@ from harness.assertions.claims import Claim
 from harness.assertions.matcher import ExpectedCall
 from harness.assertions.not_built import BUILT, NotBuilt
 from harness.assertions.state import Exemption
+from harness.judgemodel import DEFAULT
+from harness.judges import SECONDS
+from harness.labels import Label
+from harness.models.provided import KEYS
+from harness.opinion import RESULTS, SHOWN
 from harness.results import Kind, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RESERVED, TrialFolder
 from harness.scenario import load_scenario
@@ -62,6 +67,8 @@ from proxy.connect import ORDER
 from proxy.connectserve import RECORD_FAILED as CONNECT_RECORD_FAILED
 from proxy.context import Context
 from proxy.endpoint import PATH
+from proxy.faults import FIELDS as FAULT_FIELDS
+from proxy.faults import KINDS
 from proxy.frames import CAP
 from proxy.httpserve import RECORD_FAILED as HTTP_RECORD_FAILED
 from proxy.mcpheaders import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, UNPARSED
@@ -634,6 +641,24 @@ def test_every_limit_of_an_export_is_named() -> None:
     assert f"{QUEUE_SPANS:,} spans or {QUEUE_BYTES // 2**20} MiB" in told
     assert f"{LIMIT // 2**10} KiB" in section("export.md", "What is changed in the copy")
     assert PATH in section("export.md", "Where to")
+
+
+# Faults and judges
+
+
+def test_every_field_and_kind_of_a_fault_is_in_a_table_and_no_other() -> None:
+    assert sorted(first_cells(section("faults.md", "The file"))) == sorted([*FAULT_FIELDS, *KINDS])
+
+
+def test_what_is_said_of_a_judge_is_so() -> None:
+    told = section("judge.md", "What the judge is asked")
+    assert f"{SHOWN:,} characters" in told
+    assert f"{RESULTS:,}" in told
+    assert f"{SECONDS:g} seconds" in told
+    which = section("judge.md", "Which judge")
+    assert f"`{DEFAULT}`" in which
+    assert {name for names in KEYS.values() for name in names} <= ticked(which)
+    assert set(first_cells(section("judge.md", "Against labels by hand"))) == set(Label.model_fields)
 
 
 # Spans and traces

@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy import vocabulary as v
 from proxy.faults import FaultError, FaultPlan, load_faults, parse_faults
+from proxy.redact import Redactor
 from proxy.spans import JSON
 from tests.proxy.wires import EVIL, Wire, call
 
@@ -229,3 +233,38 @@ def test_a_file_has_the_list_itself_or_under_its_name(tmp_path: Path) -> None:
         assert [fault.kind for fault in load_faults(str(file))] == ["lost"]
     with pytest.raises(FaultError, match="cannot be read"):
         load_faults(str(tmp_path / "none.yaml"))
+
+
+def test_a_secret_in_an_answer_that_was_lost_is_written_nowhere(tmp_path: Path) -> None:
+    wire = wired(tmp_path, {"fault": "lost"})
+    wire.relay.session.recorder.redactor = Redactor(["abcdef-secret"], b"k" * 32)
+    wire.client(call("get"))
+    wire.server(ANSWER.replace("abcdef", "abcdef-secret"))
+    wire.end()
+    attributes = wire.only("request").attributes
+    text = str(attributes[v.FAULT_RESULT])
+    assert "abcdef-secret" not in text
+    assert "[redacted:" in text
+    assert attributes[v.payload_bytes("fault.result")] == len(text)
+    assert (attributes[v.FAULT], attributes[v.FAULT_OUTCOME]) == ("lost", "ok")
+
+
+@given(st.lists(st.sampled_from(["error", "timeout", "lost", "empty", "cut"]), min_size=1, max_size=6), st.data())
+def test_no_call_reaches_the_server_that_policy_denies_whatever_the_faults(
+    kinds: list[str], data: st.DataObject
+) -> None:
+    faults = [
+        {"tool": "mcp/x/*", "probability": 0.5, "seed": data.draw(st.integers(0, 99)), "fault": kind} for kind in kinds
+    ]
+    with TemporaryDirectory() as folder:
+        wire = Wire(Path(folder), EVIL, faults=FaultPlan(parse_faults([*faults], "test", lambda _: None)))
+        names = data.draw(st.lists(st.sampled_from(["evil", "get"]), max_size=12))
+        for number, name in enumerate(names):
+            wire.client(call(name, id_text=str(number)))
+            wire.server(ANSWER.replace('"id":1', f'"id":{number}'))
+        wire.end()
+        assert b"evil" not in wire.to_server
+        assert wire.relay.failure == ""
+        assert len(wire.spans("request")) == len(names)
+        denied = [span for span in wire.spans("request") if span.attributes[v.OUTCOME] == "denied"]
+        assert len(denied) == names.count("evil")

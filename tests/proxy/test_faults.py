@@ -253,11 +253,11 @@ def test_a_secret_in_an_answer_that_was_lost_is_written_nowhere(tmp_path: Path) 
 def test_no_call_reaches_the_server_that_policy_denies_whatever_the_faults(
     kinds: list[str], data: st.DataObject
 ) -> None:
-    faults = [
+    faults: list[JSON] = [
         {"tool": "mcp/x/*", "probability": 0.5, "seed": data.draw(st.integers(0, 99)), "fault": kind} for kind in kinds
     ]
     with TemporaryDirectory() as folder:
-        wire = Wire(Path(folder), EVIL, faults=FaultPlan(parse_faults([*faults], "test", lambda _: None)))
+        wire = Wire(Path(folder), EVIL, faults=FaultPlan(parse_faults(faults, "test", lambda _: None)))
         names = data.draw(st.lists(st.sampled_from(["evil", "get"]), max_size=12))
         for number, name in enumerate(names):
             wire.client(call(name, id_text=str(number)))

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clients lint types unit peers bench soak silence isolation resume fuzz conformance format clean
+.PHONY: setup demo test test-clients lint types unit peers bench soak silence isolation resume fuzz conformance schemas format clean
 
 setup: .venv/.ready
 
@@ -65,6 +65,11 @@ fuzz: setup
 # ROLE=server or ROLE=client is one half; the client's takes minutes, since its scenarios run one at a time.
 conformance: setup
 	@$(BIN)/python -m tests.conformance $(if $(WRITE),--write $(WRITE)) $(if $(ROLE),--role $(ROLE))
+
+# Written anew from the code; a test holds them against it.
+schemas: setup
+	@mkdir -p docs/schemas
+	@for name in agent policy report scenario trace; do $(BIN)/wiretrap schema $$name > docs/schemas/$$name.json || exit 1; done
 
 format: setup
 	$(BIN)/ruff format .

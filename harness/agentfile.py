@@ -93,7 +93,9 @@ class CommandAgent:
 Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent
 
 
-class _CallEntry(Entry):
+class CallEntry(Entry):
+    """A step that calls a tool, by its canonical name."""
+
     call: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     name: str | None = Field(default=None, alias="as")
@@ -102,15 +104,20 @@ class _CallEntry(Entry):
     give_up_after: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class _SayEntry(Entry):
+class SayEntry(Entry):
+    """A step that says something."""
+
     say: str
 
 
-class _GoalEntry(Entry):
+class GoalEntry(Entry):
+    """A step that states a goal."""
+
     goal: str = Field(min_length=1)
 
 
 class _ScriptedEntry(Entry):
+    # Each step is read by itself, which gives better messages than a union.
     transport: Transport = "stdio"
     steps: list[JsonValue]
 
@@ -129,6 +136,17 @@ def command_agent(
     if command is not None:
         return CommandAgent(tuple(command), path, profile)
     return None if profile is None else CommandAgent((PROFILES[profile].program,), path, profile)
+
+
+StepEntry: TypeAlias = CallEntry | SayEntry | GoalEntry
+"""A step as it is written."""
+
+
+class StepsEntry(Entry):
+    """`{steps: [STEP…], transport: …}`."""
+
+    transport: Transport = "stdio"
+    steps: list[StepEntry]
 
 
 def unknown_placeholders(command: Iterable[str]) -> list[str]:
@@ -168,14 +186,14 @@ def _read_step(intake: Intake, data: JSON, path: FieldPath, names: list[str], se
         case ["call"]:
             return _read_call(intake, data, path, names, servers)
         case ["say"]:
-            say = intake.read(_SayEntry, data, path)
+            say = intake.read(SayEntry, data, path)
             if say is None:
                 return None
             for _, message in check_references(say.say, names):
                 intake.wrong((*path, "say"), message)
             return Say(say.say)
         case ["goal"]:
-            goal = intake.read(_GoalEntry, data, path)
+            goal = intake.read(GoalEntry, data, path)
             return None if goal is None else Goal(goal.goal)
         case _:
             wanted = "a step is a map with exactly one of call, say and goal"
@@ -184,7 +202,7 @@ def _read_step(intake: Intake, data: JSON, path: FieldPath, names: list[str], se
 
 
 def _read_call(intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Tools | None) -> Step | None:
-    entry = intake.read(_CallEntry, data, path)
+    entry = intake.read(CallEntry, data, path)
     if entry is None:
         if isinstance(data, dict) and isinstance(name := data.get("as"), str):
             names.append(name)

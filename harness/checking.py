@@ -4,22 +4,23 @@ Refuses to know how results are shown, and other harnesses' rules.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.casefile import evidence_of
 from harness.category import categorised
+from harness.checked import Checked, CheckError, read_object
 from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.judges import Judge, with_opinions
+from harness.locating import locate
 from harness.opinions import recorded_opinions
-from harness.results import STATUSES, RunResult, ScenarioResult, TrialResult
+from harness.results import STATUSES, TrialResult
 from harness.runfolder import TrialFolder
 from harness.scenario import Scenario
 from harness.state import StateError, load_state, read_dump
@@ -30,42 +31,6 @@ from harness.tracesource import SpanPath, TracePath, TraceSourceError, find_sour
 from harness.verdict import Status, Verdict
 from proxy.spanread import read_spans
 from proxy.spans import JSON, SpanError
-
-
-class CheckError(ValueError):
-    """A trace, database or run folder that cannot be judged: which, and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One judged trial: the scenario (its file, id, title, category and severity), the trace, and what was found.
-
-    `trace` is the JSON object of the trace, None where there is none. `trace_path` is None for a trial of a run.
-    """
-
-    path: str
-    id: str
-    title: str
-    category: str
-    severity: str | None
-    result: TrialResult
-    trace: Mapping[str, JSON] | None = None
-    trace_path: str | None = None
-
-
-def as_run(run_id: str, checked: Sequence[Checked], seconds: float) -> RunResult:
-    """The results as those of a run, scenario by scenario."""
-    scenarios: dict[str, list[Checked]] = {}
-    for one in checked:
-        scenarios.setdefault(one.id, []).append(one)
-    return RunResult(
-        run_id,
-        tuple(
-            ScenarioResult(scenario_id, ones[0].title, ones[0].category, tuple(one.result for one in ones))
-            for scenario_id, ones in scenarios.items()
-        ),
-        seconds,
-    )
 
 
 def read_trace(path: Path) -> Trace:
@@ -108,7 +73,7 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
     evidence = with_opinions(evidence, scenario.assertions, asked)
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps)
-    return _checked(scenario, result, trace_to_json(trace), str(path))
+    return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
 def trace_of(folder: Path, scenario_id: str) -> Path | None:
@@ -126,7 +91,8 @@ def databases_of(folder: Path, scenario: Scenario) -> dict[str, Path]:
 def missing_trace(scenario: Scenario, folder: Path) -> Checked:
     """The result of a scenario of which there is no trace."""
     verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json")
-    return _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
+    checked = _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
+    return replace(checked, written=locate(scenario))
 
 
 def rejudge_run(
@@ -138,19 +104,26 @@ def rejudge_run(
     what differs from the run. `asked` is a judge; without one the opinions are those of the run. Raises CheckError and
     ScenarioError.
     """
-    manifest, report = _document(folder / "manifest.json"), _document(folder / "report.json", needed=False)
+    manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
     paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
-    by_id = {scenario.id: scenario for scenario in load_scenarios(paths)}
+    by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
-        scenario = by_id.get(name)
+        scenario = by_id.get(name) or _of_sweep(name, by_id)
         if scenario is None:
             note(f"{name}: none of the scenarios given has this id; its trials are left out")
             continue
         if hashlib.sha256(scenario.path.read_bytes()).hexdigest() != _object(named, name).get("sha256"):
             note(f"{name}: {scenario.path} is not what it was in the run")
+        place = locate(scenario)
         for trial in _trials(folder, report, name):
-            yield _rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked)
+            yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked), written=place)
+
+
+def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
+    """The scenario as an agent of a sweep did it: its id stands behind the agent's name and a dot."""
+    scenario = by_id.get(name.partition(".")[2])
+    return None if scenario is None else replace(scenario, id=name)
 
 
 def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
@@ -173,9 +146,9 @@ def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[st
 def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: Judge | None) -> Checked:
     place = TrialFolder(folder / scenario.id / str(trial))
     if place.verdict.is_file():
-        told: Mapping[str, JSON] = _document(place.verdict)
+        told: Mapping[str, JSON] = read_object(place.verdict)
     else:
-        told = _verdicts(_document(folder / "report.json", needed=False)).get((scenario.id, trial), {})
+        told = _verdicts(read_object(folder / "report.json", needed=False)).get((scenario.id, trial), {})
     status, reason = _status(told.get("status")), str(told.get("reason", "the trial left no verdict"))
     kind = told.get("kind")
     result = TrialResult(
@@ -240,7 +213,7 @@ def _texts(value: JSON) -> list[str]:
 
 
 def _canaries(place: TrialFolder) -> dict[str, str]:
-    found = _document(place.canaries, needed=False)
+    found = read_object(place.canaries, needed=False)
     return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
@@ -251,22 +224,18 @@ def _status(said: JSON) -> Status:
 
 def _checked(scenario: Scenario, result: TrialResult, trace: Mapping[str, JSON] | None, path: str | None) -> Checked:
     return Checked(
-        str(scenario.path), scenario.id, scenario.title, scenario.category, scenario.severity, result, trace, path
+        str(scenario.path),
+        scenario.id,
+        scenario.title,
+        scenario.category,
+        scenario.severity,
+        result,
+        trace,
+        path,
+        scenario.labels,
     )
 
 
 def _object(value: Mapping[str, JSON], key: str) -> Mapping[str, JSON]:
     found = value.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _document(path: Path, *, needed: bool = True) -> Mapping[str, JSON]:
-    if not needed and not path.exists():
-        return {}
-    try:
-        value: JSON = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(value, dict):
-        raise CheckError(f"{path}: a JSON object is expected")
-    return value

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from click import Command
 
 COMMANDS = {
+    "approve": "let calls through that wait for an operator",
     "compare": "hold two runs against each other",
     "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
@@ -17,16 +18,15 @@ COMMANDS = {
     "judge-agreement": "hold a judge's opinions against labels by hand",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
+    "schema": "print the JSON Schema of a kind of file",
+    "sweep": "let every agent do every task, so many times, and compare them",
     "selfcheck": "hold scenarios against wrong runs made of their right one",
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",
     "wrap": "put a proxy before every server in a client's configuration",
-    "validate": "check scenarios, policies, agent files and seeds",
+    "validate": "check scenarios, policies, agent files, seeds and sweeps",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
-
-NOT_BUILT = ("approve",)
-"""Commands that are still to come."""
 
 MODULES = {"import": "import_runs", "judge-agreement": "judge_agreement"}
 """Modules of commands whose name is a word of Python's, or none of its names."""
@@ -74,8 +74,7 @@ def _run(arguments: list[str]) -> None:
             sys.stderr.write(usage())
             sys.exit(2)
         case [name]:
-            said = f"`wiretrap {name}` is not built yet" if name in NOT_BUILT else f"there is no command {name!r}"
-            sys.stderr.write(f"wiretrap: {said}; `wiretrap --help` lists them\n")
+            sys.stderr.write(f"wiretrap: there is no command {name!r}; `wiretrap --help` lists them\n")
             sys.exit(2)
 
 

@@ -123,7 +123,7 @@ class Other:
 Fact: TypeAlias = Exchange | Ruling | Other
 
 KEPT = frozenset({"connection_opened", "connection_closed", "unread", "agent_run", "event"})
-COUNTED = frozenset({"notification", "malformed", "unmatched"})
+COUNTED = frozenset({"held", "notification", "malformed", "unmatched"})
 """Kinds that show that their connection lived; but for a client's notifications they give nothing to a trace."""
 _NEEDS_PARAMS = frozenset({"initialize", "server/discover"})
 _NEEDS_RESULT = frozenset(

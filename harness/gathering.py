@@ -140,6 +140,9 @@ class Gathering:
             dropped = life.closed.attributes.get(v.SPANS_DROPPED)
             if isinstance(dropped, int) and dropped > 0:
                 yield f"{dropped} spans of a connection to {life.origin.server} could not be written"
+            if isinstance(recorded, int) and life.seen > recorded:
+                more = life.seen - recorded
+                yield f"{more} spans of a connection to {life.origin.server} were not written by its proxy"
             if isinstance(recorded, int) and life.seen < recorded:
                 yield f"{recorded - life.seen} of {recorded} spans of a connection to {life.origin.server} are missing"
         for (server, why), count in sorted(self.unread.items()):

@@ -45,7 +45,10 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
     if status != "completed":
         evidence = replace(evidence, completed=False)
     with uncollected():
-        findings = _told_apart(assertions, [_find(assertion, evidence) for assertion in assertions])
+        findings = tuple(
+            replace(_find(assertion, evidence), id=name)
+            for assertion, name in zip(assertions, finding_names(assertions), strict=True)
+        )
         unexplained = state_unexplained(evidence)
     shown = findings if unexplained is None else (*findings, unexplained)
     match status:
@@ -89,16 +92,15 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
     return Finding("state_unexplained", "pass", "recorded calls explain every change of state", "state")
 
 
-def _told_apart(assertions: Sequence[Assertion], findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings with the ids of their assertions; of those without one the second of a type is `TYPE#2`."""
+def finding_names(assertions: Sequence[Assertion]) -> list[str]:
+    """The names of the findings, in order: the assertions' ids; without one its type, or `TYPE#2` for a second."""
     counts: Counter[str] = Counter()
-    named: list[Finding] = []
-    for assertion, finding in zip(assertions, findings, strict=True):
+    names: list[str] = []
+    for assertion in assertions:
         counts[assertion.type] += assertion.id is None
         number = counts[assertion.type]
-        again = assertion.id is None and number > 1
-        named.append(replace(finding, id=f"{finding.id}#{number}") if again else finding)
-    return tuple(named)
+        names.append(f"{assertion.name}#{number}" if assertion.id is None and number > 1 else assertion.name)
+    return names
 
 
 def _find(assertion: Assertion, evidence: Evidence) -> Finding:

@@ -13,6 +13,8 @@ Given = Literal["scenario", "agent"]
 SCENARIO_FIELDS = frozenset({"id", "title", "category", "input", "prompt", "assertions", "servers"})
 AGENT_FIELDS = frozenset({"steps", "command", "profile", "transport", "model", "architecture"})
 POLICY_FIELDS = frozenset({"rules", "default", "mode", "client_requests"})
+SWEEP_FIELDS = frozenset({"tasks", "agents"})
+"""Both are needed in a sweep's file, and none of the others has any."""
 
 
 def looks_like(data: JSON, given: Given) -> str | None:
@@ -29,6 +31,8 @@ def looks_like(data: JSON, given: Given) -> str | None:
             f"this looks like the MCP configuration of a client, not like {a}; a scenario names its servers under "
             "`servers` (docs/scenario.md)"
         )
+    if keys >= SWEEP_FIELDS:
+        return f"this looks like a sweep, not like {a}; give it to `wiretrap sweep`"
     if given == "scenario" and keys & AGENT_FIELDS:
         return f"this looks like an agent file, not like {a}; give it with --agent, or name it under `agent`"
     if given == "agent" and keys & SCENARIO_FIELDS:

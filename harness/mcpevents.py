@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from harness.calls import CALL, is_error
-from harness.canonical import digest
 from harness.facts import Exchange, Origin, Other, Ruling
 from harness.jsontext import JsonReader
 from harness.marks import free, marked_event
 from harness.moments import rfc3339
 from harness.trace import Event
 from proxy import vocabulary as v
+from proxy.canonical import digest
 from proxy.spans import JSON
 
 ASKS_CLIENT = ("sampling/", "elicitation/", "roots/")
@@ -250,4 +250,6 @@ def said(fact: Other, reader: JsonReader, seq: int) -> Event | None:
     text = attributes.get(v.EVENT_FIELDS)
     fields = _object(text if isinstance(text, str) else None, False, reader)
     event = Event(kind, free(fields), seq, rfc3339(fact.start_ns), fact.span_id)
-    return marked_event(event) if attributes.get(v.REPORTED) is True else event
+    # Approvals come from a proxy, whose spans have a connection; what else says so is somebody's word.
+    forged = kind == "approval" and not fact.origin.connection
+    return marked_event(event) if forged or attributes.get(v.REPORTED) is True else event

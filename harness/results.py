@@ -5,7 +5,7 @@ Refuses to know how a trial is run and how a result is shown.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
 from harness.gate import EVERYTHING, Gate
@@ -13,6 +13,7 @@ from harness.opinions import opinions_as_json
 from harness.repeats import Task
 from harness.report.repeated import repeats_as_json
 from harness.verdict import Result, Status, Verdict
+from harness.written import Written
 from proxy.spans import JSON
 
 Kind = Literal["real", "scripted", "imported"]
@@ -86,12 +87,15 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioResult:
-    """All trials of one scenario, in order."""
+    """All trials of one scenario, in order. `written` is None where nobody knows which file it is from."""
 
     id: str
     title: str
     category: str
     trials: tuple[TrialResult, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    severity: str | None = None
+    written: Written | None = None
 
     @property
     def result(self) -> Result:
@@ -120,6 +124,8 @@ class ScenarioResult:
             "id": self.id,
             "title": self.title,
             "category": self.category,
+            "severity": self.severity,
+            "labels": {**self.labels},
             "result": self.result,
             "statuses": count_statuses(self.trials),
             "over_all": self.over_all.as_json(),

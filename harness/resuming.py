@@ -27,8 +27,17 @@ class Begun:
     made_of: Mapping[str, JSON]
 
 
-def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
-    """The run of a folder. `command` are the words of a program, which no manifest has. Raises RunFolderError."""
+@dataclass(frozen=True, slots=True)
+class MadeOf:
+    """What a manifest says of a run that had begun: the whole of it, when it began, and when it was gone on with."""
+
+    made_of: dict[str, JSON]
+    started_at: datetime
+    resumed_at: tuple[datetime, ...]
+
+
+def read_made_of(folder: Path) -> MadeOf:
+    """What the run of a folder was made of. Raises RunFolderError."""
     path = folder / MANIFEST
     try:
         with open_plain(path) as file:
@@ -39,10 +48,21 @@ def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
         raise RunFolderError(f"{path} cannot be read: {error}") from error
     made_of = manifest if isinstance(manifest, dict) else {}
     match made_of:
-        case {"started_at": str(started), "resumed_at": list(resumed), "options": dict(options)}:
+        case {"started_at": str(started), "resumed_at": list(resumed)}:
             pass
         case _:
             raise RunFolderError(f"{path} does not say what was asked for; start a new run")
+    try:
+        moments = tuple(datetime.fromisoformat(str(moment)) for moment in resumed)
+        return MadeOf(made_of, datetime.fromisoformat(started), moments)
+    except ValueError as error:
+        raise RunFolderError(f"{path}: {error}") from error
+
+
+def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
+    """The run of a folder. `command` are the words of a program, which no manifest has. Raises RunFolderError."""
+    path, found = folder / MANIFEST, read_made_of(folder)
+    options = found.made_of.get("options")
     match options:
         case {
             "trials": int() | None as trials,
@@ -60,11 +80,7 @@ def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
         raise RunFolderError(f"{folder}: the agent was no --command; leave that out")
     known = next((name for name in PROFILES if name == profile), None)
     selection = Selection(tuple(map(str, paths)), agent if isinstance(agent, str) else None, command, known)
-    try:
-        moments = tuple(datetime.fromisoformat(str(moment)) for moment in resumed)
-        return Begun(selection, trials, datetime.fromisoformat(started), moments, made_of)
-    except ValueError as error:
-        raise RunFolderError(f"{path}: {error}") from error
+    return Begun(selection, trials, found.started_at, found.resumed_at, found.made_of)
 
 
 def differences(begun: Begun, now: JSON) -> Iterator[str]:

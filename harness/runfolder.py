@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 """The file that says what a run is made of."""
 RESULTS = "results.ndjson"
 """The file that has each result as it came."""
-RESERVED = frozenset({".", "..", MANIFEST, RESULTS, "report.json", "junit.xml"})
+RESERVED = frozenset({".", "..", MANIFEST, RESULTS, "report.json", "report.md", "report.sarif", "junit.xml"})
 """Names in a run folder that are no scenario's."""
 
 

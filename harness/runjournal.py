@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from harness.results import TrialResult
-from harness.runfolder import FILE_MODE, RESULTS, RunFolderError
+from harness.runfolder import FILE_MODE, RESULTS, RunFolderError, replace
 from proxy.plainfile import open_plain
 
 PATIENCE = 60.0
@@ -65,6 +65,11 @@ def read_results(folder: Path) -> dict[tuple[str, int], TrialResult]:
     except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} cannot be read: {error}") from error
     return {(result.scenario, result.trial): result for result in found}
+
+
+def keep_results(folder: Path, results: Iterable[TrialResult]) -> None:
+    """Let the file have these results alone: those of what has changed since would else be taken for its own."""
+    replace(folder / RESULTS, "".join(f"{json.dumps(asdict(result))}\n" for result in results))
 
 
 @contextmanager

@@ -44,6 +44,9 @@ BACKSTOP = 120.0
 """Seconds past `limits.seconds` after which a worker that has given no result is stuck; its own parts need far less."""
 
 
+CANCELLED = "the run was cancelled before the trial began"
+
+
 @contextmanager
 def _interrupts() -> Iterator[int]:
     """A descriptor that is readable once Ctrl-C was pressed or SIGTERM came; a byte for each time."""
@@ -72,6 +75,7 @@ class Runner:
     on_result: Callable[[TrialResult], None]
     backstop: float = BACKSTOP
     cancelled: bool = False
+    stopped: str | None = None
     _waiting: deque[Job] = field(default_factory=deque)
     _workers: dict[int, Worker] = field(default_factory=dict)
     _results: dict[tuple[str, int], TrialResult] = field(default_factory=dict)
@@ -85,7 +89,7 @@ class Runner:
         keep_private()
         become_subreaper()
         self._spare = descendants(os.getpid())
-        self._waiting.extend(self.jobs)
+        self._waiting.extend(self.jobs if self.stopped is None else ())
         # Readable for every worker once a byte is in it, or once we have ended.
         self._cancel = os.pipe()
         try:
@@ -101,11 +105,16 @@ class Runner:
                 os.close(descriptor)
         for job in self.jobs:
             if (job.scenario, job.trial) not in self._results:
-                self._take(_not_begun(job, cancelled=self.cancelled))
+                self._take(_not_begun(job, self.stopped or (CANCELLED if self.cancelled else None)))
         return tuple(self._results[job.scenario, job.trial] for job in self.jobs)
 
+    def stop(self, why: str) -> None:
+        """Begin no further trial; those that are under way come to their end."""
+        self.stopped = self.stopped or why
+        self._waiting.clear()
+
     def _serve(self, interrupts: int, selector: selectors.BaseSelector) -> None:
-        for _ in range(min(self.at_once, len(self.jobs))):
+        for _ in range(min(self.at_once, len(self._waiting))):
             self._start_worker(selector)
         while self._workers:
             moments = [worker.due for worker in self._workers.values() if worker.due is not None]
@@ -268,8 +277,9 @@ def _broken(job: Job, reason: str, seconds: float, status: Status = "agent_crash
     return TrialResult(job.scenario, job.trial, tampered(status, [reason]), seconds, job.kind)
 
 
-def _not_begun(job: Job, *, cancelled: bool) -> TrialResult:
-    if cancelled:
-        verdict = Verdict("error", "cancelled", "the run was cancelled before the trial began")
+def _not_begun(job: Job, why: str | None) -> TrialResult:
+    """The result of a trial that never began: somebody stopped the run, and `why`; None where nobody did."""
+    if why is not None:
+        verdict = Verdict("error", "cancelled", why)
         return TrialResult(job.scenario, job.trial, verdict, seconds=0.0, kind=job.kind)
     return failed(job, "no worker could be started for the trial; its error stands above")

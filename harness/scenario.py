@@ -25,7 +25,7 @@ from harness.scenariofile import (
     Severity,
     Trust,
 )
-from harness.scenariopolicy import read_faults, read_policy
+from harness.scenariopolicy import read_faults, read_grants, read_policy
 from harness.seedfile import read_seed
 from proxy.faults import Fault
 from proxy.glob import check_server_id, glob_server
@@ -85,8 +85,9 @@ class Scenario:
     """One scenario. `path` is its file, `files` are all that it is made of, itself first.
 
     `input` is the whole open map and `user_message` its task. `policy` is what was written, `policy_map` its map;
-    what a server's proxy gets is `policy_for`. `severity` is None for some of category task. `tools` are those of each
-    server, None where only the running server knows; `notes` are what looks like a slip and is none for sure.
+    what a server's proxy gets is `policy_for`, and `grants` as written. `severity` is None for some of category task.
+    `tools` are those of each server, None where only the running server knows; `notes` are what looks like a slip and
+    is none for sure.
     """
 
     path: Path
@@ -102,6 +103,7 @@ class Scenario:
     servers: Mapping[str, Server]
     policy: Policy | None
     policy_map: Mapping[str, JSON] | None
+    grants: tuple[JSON, ...]
     agent: Agent | None
     trials: int
     limits: Limits
@@ -170,6 +172,7 @@ class _Reading:
         servers = self.servers(data["servers"]) if "servers" in data else {}
         tools = self.tools if self.known else None
         policy, policy_map = read_policy(self.intake, data, tools, self.elsewhere, self.file)
+        grants = read_grants(self.intake, data, tools, policy)
         agent = None
         if "agent" in data:
             agent = read_scenario_agent(self.intake, data["agent"], self.tools, self.elsewhere, self.file)
@@ -200,6 +203,7 @@ class _Reading:
             servers,
             policy,
             policy_map,
+            grants,
             agent,
             entry.trials,
             Limits(entry.limits.seconds, entry.limits.tool_calls, entry.limits.tokens, entry.limits.cost),

@@ -207,6 +207,7 @@ class ScenarioEntry(Entry):
     input: InputEntry
     servers: JsonValue = None
     policy: JsonValue = None
+    grants: JsonValue = None
     agent: JsonValue = None
     trials: int = Field(default=1, ge=1)
     limits: LimitsEntry = Field(default_factory=LimitsEntry)

@@ -9,7 +9,9 @@ from harness.intake import Intake, open_document
 from harness.offer import Tools, idle_glob, missing_tool_of_glob
 from harness.scenariofile import PolicyFileEntry
 from proxy.faults import Fault, FaultError, parse_faults
+from proxy.fieldreading import FieldReading
 from proxy.glob import glob_server
+from proxy.grants import parse_grants
 from proxy.policy import Policy, PolicyError, parse_policy
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, field_name
@@ -77,6 +79,25 @@ def read_faults(
         if wrong is not None:
             intake.wrong(("faults", place, "tool"), wrong)
     return faults, tuple(data) if isinstance(data, list) else ()
+
+
+def read_grants(
+    intake: Intake, scenario: Mapping[str, JSON], tools: Tools | None, policy: Policy | None
+) -> tuple[JSON, ...]:
+    """The grants of a scenario's map, as written; what is wrong with them is noted."""
+    written = scenario.get("grants")
+    if written is None:
+        return ()
+    reading = FieldReading(intake.document.name, intake.document.line, ("grants",))
+    grants = parse_grants(reading, written)
+    intake.problems.extend(reading.problems)
+    if policy is None or not policy.holds:
+        intake.wrong(("grants",), "no rule of the policy asks for an approval; {approve: mcp/SERVER/TOOL} does")
+    for place, grant in enumerate(grants if tools is not None and not reading.problems else ()):
+        wrong = None if tools is None else _misnamed(grant.tool, tools)
+        if wrong is not None:
+            intake.wrong(("grants", place, "tool"), wrong)
+    return tuple(written) if isinstance(written, list) else ()
 
 
 def _misnamed(glob: str, tools: Tools) -> str | None:

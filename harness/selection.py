@@ -6,11 +6,11 @@ Refuses to know how a trial is run.
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent, read_agent
 from harness.discovery import load_scenarios
 from harness.modelagent import ModelAgent
 from harness.models.provided import missing_for
@@ -31,13 +31,26 @@ def _sha256(data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Arm:
+    """One agent of a sweep: its name, and its file, or the file for each task by the scenario's id."""
+
+    name: str
+    file: str | None = None
+    by_task: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person asked for: files and folders, and an agent file, or a command, a profile or both of these."""
+    """What a person asked for: files and folders, and an agent file, or a command, a profile or both of these.
+
+    With `arms`, each of these agents does each scenario, which then has the id ARM.ID.
+    """
 
     paths: tuple[str, ...]
     agent_file: str | None = None
     command: tuple[str, ...] | None = None
     profile: ProfileName | None = None
+    arms: tuple[Arm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +91,34 @@ def load_selection(selection: Selection) -> Selected:
     scenarios = load_scenarios([Path(path) for path in selection.paths], fixture_offers())
     problems: list[Problem] = []
     agents: dict[str, Agent] = {}
-    for scenario in scenarios:
-        agent = _agent(scenario, selection, problems)
-        problems += _check_folder(scenario)
+    by_id: dict[str, Scenario] = {}
+    for scenario, arm in _pairs(scenarios, selection):
+        agent = _agent(scenario, selection, problems) if arm is None else _agent_of(arm, scenario, problems)
+        one = scenario if arm is None else replace(scenario, id=f"{arm.name}.{scenario.id}")
+        problems += _check_folder(one)
         if agent is not None:
             problems += _check_servers(scenario, agent)
             problems += _check_models(agent)
-            agents[scenario.id] = agent
+            agents[one.id] = agent
+        by_id[one.id] = one
     if problems:
         # An agent file is read once for each scenario, and may be wrong for all of them.
         raise SelectionError(dict.fromkeys(problems))
-    return Selected({scenario.id: scenario for scenario in scenarios}, agents)
+    return Selected(by_id, agents)
+
+
+def _pairs(scenarios: Sequence[Scenario], selection: Selection) -> Iterator[tuple[Scenario, Arm | None]]:
+    arms: tuple[Arm | None, ...] = selection.arms or (None,)
+    yield from ((scenario, arm) for arm in arms for scenario in scenarios)
+
+
+def _agent_of(arm: Arm, scenario: Scenario, problems: list[Problem]) -> Agent | None:
+    name = arm.by_task.get(scenario.id, arm.file)
+    if name is None:
+        said = f"the agent {arm.name!r} of the sweep has no file for this scenario; name one under its id"
+        problems.append(Problem(str(scenario.path), None, "agent", said))
+        return None
+    return read_agent(Path(name), scenario.tools, problems)
 
 
 def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) -> Agent | None:

@@ -133,7 +133,9 @@ def _other_file(path: Path) -> str | None:
         case "verdict.json" | "agent.out" | "agent.err" if (trial / "trace.json").is_file():
             what = "a verdict" if path.name == "verdict.json" else "what an agent said"
             return f"{what}; the trace that it belongs to is {trial / 'trace.json'}"
-        case "manifest.json" | "results.ndjson" | "report.json" | "junit.xml" if is_run(run):
+        case "manifest.json" | "results.ndjson" | "report.json" | "report.md" | "report.sarif" | "junit.xml" if is_run(
+            run
+        ):
             return f"a report of a run; name the run's folder, {run}"
         case name if trial.name == "state" and name.endswith((".before.jsonl", ".after.jsonl", ".journal.jsonl")):
             return f"a dump of a database; the trace of its trial is {trial.parent / 'trace.json'}"

@@ -118,7 +118,7 @@ class Body:
             return b"" if self.holds else chunk
         if step.back:
             self.back += _messages(step.back)
-        self.wait, self.silent = step.wait, bool(step.held)
+        self.wait, self.silent = step.wait, bool(step.kept)
         if self.holds:
             return step.forward
         if ended and not self._flowing and step.forward != self._whole:
@@ -281,7 +281,7 @@ class Stream:
         if step is not None and step.back:
             self.back += _messages(step.back)
         if step is not None:
-            self.wait, self.silent = max(self.wait, step.wait), self.silent or bool(step.held)
+            self.wait, self.silent = max(self.wait, step.wait), self.silent or bool(step.kept)
         if step is None or step.forward == piece.data:
             self._give(event.end, out)
             return

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
 from proxy.frames import Line, read_loose, read_strict
+from proxy.held import Answer, HeldCall, Refused
 from proxy.httprefusals import joined, said, status_of
 from proxy.httpwords import Headers, disagreement, is_form, other_charset, value, values
 from proxy.judging import VERSION_KEY, meta_text
@@ -51,6 +52,8 @@ class Asked:
     seat: Seat | None = None
     session: Session | None = None
     opened: list[Exchange] = field(default_factory=list)
+    held: HeldCall | None = None
+    """What waits for an approval, before which nothing goes on."""
     refusal: Refusal | None = None
     strand: Strand | None = None
     flows: bool = True
@@ -120,7 +123,9 @@ class Asking:
         asked.opened = list(step.opened)
         if step.forward and not encodings:
             asked.forward = step.forward
-        if step.held and not step.back:
+        if step.held:
+            (asked.held,) = step.held
+        elif step.kept and not step.back:
             asked.silent = True
         elif not step.forward:
             asked.refusal = self._refusal(asked, step, why or _unreadable(text))
@@ -128,6 +133,17 @@ class Asking:
                 asked.refusal.status = 415
                 asked.refusal.headers = [(b"accept-encoding", b"identity")]
         return asked
+
+    def answered(self, asked: Asked, said: Answer) -> None:
+        """An approval came for what waits, or none: it may go on, or is refused."""
+        held, asked.held = asked.held, None
+        if held is None or asked.session is None or asked.seat is None:
+            return
+        step = asked.seat.relay.strand("client", asked.session).answer(held, said)
+        asked.opened = list(step.opened)
+        asked.forward = step.forward or None
+        if not step.forward:
+            asked.refusal = self._refusal(asked, step, said.why if isinstance(said, Refused) else None)
 
     def long(self, headers: Headers, target: bytes, head: bytes) -> Asked:
         """What a request asks whose body is past the cap, of which `head` is there."""

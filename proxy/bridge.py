@@ -8,6 +8,7 @@ import asyncio
 from collections import OrderedDict
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from proxy.answering import Answering, Outbound
 from proxy.asking import Asked, Asking, Refusal
@@ -27,6 +28,9 @@ from proxy.refusals import SERVER_ENDED, error
 from proxy.seats import IDLE, MOST
 from proxy.sse import new_event
 from proxy.upstream import ServerLine
+
+if TYPE_CHECKING:
+    from proxy.waiting import Waiting
 
 PATH = b"/mcp"
 NO_SESSION = -32001
@@ -212,9 +216,11 @@ class BridgeAnswering(Answering):
 class BridgeProxy(HttpProxy):
     """The application in front of a bridge."""
 
-    def __init__(self, bridge: Bridge, asking: Asking, doors: Doors, *, edits: bool) -> None:
+    def __init__(
+        self, bridge: Bridge, asking: Asking, doors: Doors, *, edits: bool, waiting: "Waiting | None" = None
+    ) -> None:
         """As for HttpProxy."""
-        super().__init__(bridge, asking, doors, edits=edits)
+        super().__init__(bridge, asking, doors, edits=edits, waiting=waiting)
         self.bridge = bridge
         self.answering = BridgeAnswering(bridge, asking.seats, edits=edits)
 

@@ -15,7 +15,6 @@ from proxy.options import (
     Common,
     Shared,
     common,
-    faults_option,
     make_redactor,
     read_context_and_key,
     read_first,
@@ -28,6 +27,15 @@ from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
     from proxy.redact import Redactor
+
+
+faults_option = click.option(
+    "--faults",
+    "faults_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="Faults that calls are to meet (docs/faults.md): errors, lost or late answers.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,6 +70,11 @@ def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[S
         if not options["quiet"]:
             say(f"server {options['server']}, {started.said}", redactor)
         say(started.warning, redactor)
+        waiting = None
+        if started.policy is not None and started.policy.holds:
+            from proxy.kin import parent  # noqa: PLC0415  (few policies ask for approvals)
+
+            waiting = started.waiting(parent())
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
         serve(
@@ -74,6 +87,7 @@ def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[S
             splice=started.splice,
             faults=started.fault_plan(),
             exporter=started.exporter,
+            waiting=waiting,
         )
     except ValueError as error:
         say(str(error), redactor)

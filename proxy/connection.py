@@ -20,6 +20,7 @@ from proxy.exchange import (
 )
 from proxy.faults import FaultPlan
 from proxy.frames import Message
+from proxy.held import HeldCall
 from proxy.ids import IdKey
 from proxy.judging import (
     JUDGED,
@@ -35,13 +36,10 @@ from proxy.judging import (
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
 from proxy.record import Due, Place, Recorder, Stamp, payload
-from proxy.refusals import NOT_READABLE, error, tool_error
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
 
 BLANK = b" \t\r\n"
-_SHORT = 80
-"""Characters of a method that are repeated to the model; a longer one is no method of MCP."""
 _DECISION = f"{template(v.SPAN_KIND, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
 
 
@@ -49,7 +47,8 @@ class Step(NamedTuple):
     """What a line leads to: span lines to write first, then bytes for the other side, and bytes back to the sender.
 
     `gate`: when `records` cannot be written, nothing of this step may be forwarded. `opened` are the exchanges that a
-    forwarded line opened. `held` is a line that a fault keeps back, `wait` how many seconds late `forward` is to be.
+    forwarded line opened, `held` the calls that wait for an approval from now on. `kept` is a line that a fault keeps
+    back, `wait` how many seconds late `forward` is to be.
     """
 
     records: list[str]
@@ -57,7 +56,8 @@ class Step(NamedTuple):
     back: bytes = b""
     gate: bool = False
     opened: tuple[Exchange, ...] = ()
-    held: bytes = b""
+    held: tuple[HeldCall, ...] = ()
+    kept: bytes = b""
     wait: float = 0.0
 
 
@@ -77,6 +77,11 @@ class Connection:
         self.owed: list[Due] = []
         self.passed: deque[tuple[bytes, Stamp]] = deque()
         self.late: list[str] = []
+        self.holds = False
+        """Whether calls that have to be approved may wait here; else they are refused at once."""
+        self.held: dict[str, HeldCall] = {}
+        self.freed: list[HeldCall] = []
+        """Calls that wait no longer though nobody answered them: whoever asks for approvals is to be told."""
         self.server, self.trust = recorder.identity.server_id, recorder.identity.trust
         self.adopt(policy)
 
@@ -135,10 +140,11 @@ class Connection:
         """
         message = one.message
         ruling = Ruling(one.decision or NO_POLICY, message.method, one.canonical, message.id_text)
-        own = place if alone else self._child(place)
+        own = place if alone else self.child(place)
         return self._decision(ruling, message.source, own, seq, now, direction, odd)
 
-    def _child(self, place: Place) -> Place:
+    def child(self, place: Place) -> Place:
+        """A place of its own under another one."""
         return Place(place.trace_id, self.recorder.new_id(16), place.span_id)
 
     def unread_decision(
@@ -172,7 +178,7 @@ class Connection:
         if seen is not None:
             ruling = Ruling(decision, seen.message.method, seen.canonical, seen.message.id_text)
         text = head.decode("utf-8", "surrogateescape")
-        own = place if alone else self._child(place)
+        own = place if alone else self.child(place)
         return self._decision(ruling, text, own, seq, now, direction, why, truncated=True)
 
     def _decision(
@@ -252,35 +258,7 @@ class Connection:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
         ruling = Ruling(decision, request.method)
         seq = self.recorder.next_seq()
-        return self._decision(ruling, request.text, self._child(exchange.place), seq, now, SERVER_TO_CLIENT, None)
-
-    def refusal(self, one: Judgement, now: Stamp, direction: str) -> tuple[list[str], str | None]:
-        """The lines of a refused message, and the answer where it has an id that one can carry."""
-        message, decision = one.message, one.decision
-        method = message.method
-        if decision is None or method is None:
-            return [], None
-        place = self.recorder.place(meta_text(message, "traceparent"))
-        seq = self.recorder.next_seq()
-        odd = decision.reason if one.code == NOT_READABLE else None
-        id_text = message.id_text
-        exchange = self.exchange(one, place, seq, now, direction)
-        records = [self.decision(one, place, seq, now, direction, odd, alone=exchange is None)]
-        if exchange is None or id_text is None:
-            return records, None
-        said = f"Wiretrap refused this {method if len(method) < _SHORT else 'request'}: {decision.reason}"
-        if method == "tools/call" and decision.form != "error":
-            modern = (exchange.version or self.version) >= "2026"
-            reply = tool_error(id_text, one.code, said, decision.rule, reason=decision.reason, modern=modern)
-        else:
-            reply = error(id_text, one.code, said, decision.rule, reason=decision.reason)
-        more = [encode_attribute(v.ERROR_TYPE, str(one.code))]
-        records.append(
-            ended(
-                self.recorder, exchange, now, "denied", more, version=self.version, failure=decision.reason, ours=True
-            )
-        )
-        return records, reply
+        return self._decision(ruling, request.text, self.child(exchange.place), seq, now, SERVER_TO_CLIENT, None)
 
     def unread(self, raw: bytes, why: str, now: Stamp, direction: str) -> list[str]:
         """The lines of what no strict reader takes and yet goes on: a decision where some reader sees a call."""

@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from hmac import digest
 from threading import Thread
 from time import monotonic
@@ -16,6 +18,7 @@ from time import monotonic
 from proxy import vocabulary as v
 from proxy.connect import Connector
 from proxy.httpwords import Headers, Origin
+from proxy.kin import parent
 from proxy.lines import LineBuffer
 from proxy.options import Start
 from proxy.pumps import CHUNK, write_all
@@ -48,6 +51,7 @@ class Edge:
         self._writing = ThreadPoolExecutor(1, "client")
         self._over = asyncio.Event()
         self.reason = "client_ended"
+        self._late_ones: set[asyncio.Future[None]] = set()
         self._taking: asyncio.Future[None] | None = None
         self.connector = Connector(Upstream(target.origin), target.path.encode(), target.headers, relay, self.write)
 
@@ -99,6 +103,22 @@ class Edge:
             await self.connector.finish()
             self.stop("client_ended")
 
+    def deliver(self, loop: asyncio.AbstractEventLoop, passage: Passage) -> None:
+        """Send whole lines that came out of order, from another thread: what became of a call that waited."""
+        with suppress(RuntimeError):  # all is over
+            loop.call_soon_threadsafe(self._begin_late, passage)
+
+    def _begin_late(self, passage: Passage) -> None:
+        task = asyncio.ensure_future(self._late(passage))
+        self._late_ones.add(task)
+        task.add_done_callback(self._late_ones.discard)
+
+    async def _late(self, passage: Passage) -> None:
+        if passage.to_client:
+            await self.write(passage.to_client)
+        if passage.to_server:
+            await self.connector.line(passage.to_server)
+
     async def _pass(self, passage: Passage) -> None:
         if passage.to_client:
             await self.write(passage.to_client)
@@ -123,6 +143,8 @@ def serve(target: Target, start: Start, version: str) -> int:
         edge = Edge(target, relay, (0, 1))
         edge.connector.on_session = named
         loop = asyncio.get_running_loop()
+        if start.policy is not None and start.policy.holds:
+            relay.hold_calls(start.waiting(parent()), partial(edge.deliver, loop))
         for number in _SIGNALS:
             loop.add_signal_handler(number, edge.stop, number.name)
         await edge.run()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from hmac import digest
 
 from proxy.faults import Fault
+from proxy.held import Grant
 from proxy.policy import Policy
 
 
@@ -17,11 +18,14 @@ def command_digest(key: bytes, command: Sequence[str]) -> str:
     return _digest(key, json.dumps(list(command)))
 
 
-def policy_digest(key: bytes, policy: Policy | None, faults: Sequence[Fault] = ()) -> str:
-    """HMAC-SHA256 of what policy and faults say, in hex: spelling, comments and file apart. Of neither it is ""."""
-    if not faults:
-        return "" if policy is None else _digest(key, repr(policy))
-    return _digest(key, repr((policy, *faults)))
+def policy_digest(key: bytes, policy: Policy | None, grants: Sequence[Grant] = (), faults: Sequence[Fault] = ()) -> str:
+    """HMAC-SHA256 of what a policy says, what is granted and which faults there are: spelling, comments and file apart.
+
+    In hex; of none of them it is "".
+    """
+    said = "" if policy is None else repr(policy)
+    said += "".join(repr(tuple(part)) for part in (grants, faults) if part)
+    return _digest(key, said) if said else ""
 
 
 def _digest(key: bytes, text: str) -> str:

@@ -59,11 +59,11 @@ def hold_back(wire: Connection, fault: Fault, exchange: Exchange, records: list[
     exchange.spoilt = (encode_attribute(v.FAULT, fault.kind),)
     if fault.kind == "timeout":
         wire.from_client.held.append(exchange)
-        return Step(records, gate=True, opened=(exchange,), held=raw)
+        return Step(records, gate=True, opened=(exchange,), kept=raw)
     reply = _error(fault, exchange, modern=(exchange.version or wire.version) >= "2026")
     message = read_loose(reply).messages[0]
     own = Owed(exchange, message, now, wire.recorder.next_seq(), wire.version, True)
-    return Step([*records, own.line(wire.recorder)], back=reply, gate=True, held=raw)
+    return Step([*records, own.line(wire.recorder)], back=reply, gate=True, kept=raw)
 
 
 def _error(fault: Fault, exchange: Exchange, *, modern: bool) -> bytes:
@@ -102,7 +102,7 @@ def spoil(wire: Connection, raw: bytes, now: Stamp) -> Step | None:
         exchange.spoilt = tuple(marks)
         wire.from_client.take(exchange.key)
         outcome = "cancelled" if exchange.cancelled else "unanswered"
-        return Step([ended(wire.recorder, exchange, now, outcome, [], version=wire.version)], held=raw)
+        return Step([ended(wire.recorder, exchange, now, outcome, [], version=wire.version)], kept=raw)
     text = _spoilt(fault, exchange, message)
     if text is None:
         return None

@@ -7,7 +7,7 @@ processes and tunnels.
 import asyncio
 import ssl
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.answering import Outbound
 from proxy.asking import Asked, Asking
@@ -21,6 +21,9 @@ from proxy.relays import Relays
 from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_target
 from proxy.seats import Seats
 from proxy.upstream import ServerLine, Upstream, UpstreamError
+
+if TYPE_CHECKING:
+    from proxy.waiting import Waiting
 
 _OURS = frozenset({b"proxy-authorization", b"proxy-connection", b"proxy-authenticate"})
 """What a client says to us and to nobody behind us."""
@@ -88,6 +91,7 @@ class Watched(NamedTuple):
     relays: Relays
     key: bytes
     edits: bool
+    waiting: "Waiting | None" = None
 
     @property
     def in_force(self) -> bool:
@@ -198,7 +202,7 @@ class Inside:
 
 def _watching(upstream: Upstream, server: Watched) -> HttpProxy:
     asking = Asking(Seats(server.relays.open, server.key), server.policy, server.relays.reload)
-    return HttpProxy(upstream, asking, _AnyDoors(""), edits=server.edits)
+    return HttpProxy(upstream, asking, _AnyDoors(""), edits=server.edits, waiting=server.waiting)
 
 
 async def _refuse(out: Outbound, status: int, why: str) -> None:

@@ -120,7 +120,7 @@ def serve(
     raise_limit()
     url = address_of(listening, "")
     watched = {
-        server: Watched(one.policy, Relays(one, version), one.key, edits_answers(one.policy))
+        server: Watched(one.policy, Relays(one, version), one.key, edits_answers(one.policy), one.waiting())
         for server, one in starts.items()
     }
     forward = Forward(plan.routes, watched, listening.getsockname()[1], tls)

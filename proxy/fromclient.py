@@ -7,6 +7,7 @@ from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
 from proxy.faulting import hold_back, strike
 from proxy.frames import Line, Message, read_loose, read_strict
+from proxy.holding import can_wait, cancel, hold
 from proxy.judging import Judgement, is_judged, judge_reading, judge_request, meta_text
 from proxy.longlines import Begun, first_seen, flowed
 from proxy.members import FrameError
@@ -14,6 +15,7 @@ from proxy.policy import NO_POLICY, Decision
 from proxy.readings import SHORTEST_BUFFER, Reading, answerable_ids, hidden_readings, ids_of, nested_readings, readings
 from proxy.record import Place, Stamp
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED, error
+from proxy.refusing import refusal
 from proxy.scan import EnvelopeScanner
 from proxy.tracecontext import spliced
 
@@ -66,6 +68,8 @@ class ClientSide:
         judged = [self._judge(message, odd) for message in line.messages]
         for one in judged:
             if one.refused:
+                if wire.holds and not line.batch and can_wait(wire, one):
+                    return hold(wire, one, raw, now)
                 return self._refuse(judged, line, now)
         return self._forward(judged, raw, odd, now, splice=wire.splice and strict, alone=not line.batch)
 
@@ -135,9 +139,13 @@ class ClientSide:
         if method is None:
             return None, [wire.malformed(message.source, "neither a request nor an answer", now, CLIENT_TO_SERVER)]
         if message.id_key is None and one.decision is None:
+            lines = [wire.notification(message, method, now, CLIENT_TO_SERVER, place)]
             if method == "notifications/cancelled":
-                wire.from_client.cancel(requested(message))
-            return None, [wire.notification(message, method, now, CLIENT_TO_SERVER, place)]
+                key = requested(message)
+                wire.from_client.cancel(key)
+                if wire.held:
+                    lines += cancel(wire, key, now)
+            return None, lines
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, CLIENT_TO_SERVER)
         if exchange is not None:
@@ -155,7 +163,7 @@ class ClientSide:
         for one in judged:
             whole = Decision("deny", "whole array", "another message of its array is refused", True)
             refused = one if one.refused else one._replace(decision=whole)
-            lines, reply = self.connection.refusal(refused, now, CLIENT_TO_SERVER)
+            lines, reply = refusal(self.connection, refused, now, CLIENT_TO_SERVER)
             if not lines:
                 why = "it stands in an array of which another message is refused"
                 lines = [self.connection.malformed(one.message.source, why, now, CLIENT_TO_SERVER)]

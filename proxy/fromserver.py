@@ -17,6 +17,7 @@ from proxy.policy import NO_POLICY, Decision, canonical_name
 from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
+from proxy.refusing import refusal
 from proxy.rounds import InputRequest, asks_inside
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
@@ -49,12 +50,11 @@ class ServerSide:
 
     def _line(self, raw: bytes, now: Stamp) -> Step:
         wire = self.connection
-        if wire.guards:
-            judged = self._guarded(raw, now) or self._asking(raw, now)
-            if judged is not None:
-                return judged
-        if wire.spoilt and (step := spoil(wire, raw, now)) is not None:
-            return step
+        judged = self._guarded(raw, now) or self._asking(raw, now) if wire.guards else None
+        if judged is None and wire.spoilt:
+            judged = spoil(wire, raw, now)
+        if judged is not None:
+            return judged
         if not wire.hides or not wire.from_client.open:
             return self._passed(raw, _NONE, now)
         shown, ours, records = self._shown(raw, now)
@@ -190,7 +190,7 @@ class ServerSide:
         records: list[str] = []
         replies = []
         for message in (message for message, cut in zip(line.messages, gone, strict=True) if cut):
-            lines, reply = wire.refusal(self._refused(message), now, SERVER_TO_CLIENT)
+            lines, reply = refusal(wire, self._refused(message), now, SERVER_TO_CLIENT)
             records += lines
             if reply is not None:
                 replies.append(reply)

@@ -5,19 +5,25 @@ An ASGI application. Refuses to know ports and processes, and how a message is j
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
 from proxy.answering import Answering, Outbound, silence
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
 from proxy.clientexchange import CANCELS
 from proxy.frames import CAP
+from proxy.held import Answer, Refused
+from proxy.holding import ABANDONED
 from proxy.http1 import RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import Doors, Head, to_upstream, values
 from proxy.judging import edits_answers
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.upstream import Server, ServerLine, UpstreamError
+
+if TYPE_CHECKING:
+    from proxy.waiting import Waiting
 
 Scope: TypeAlias = "MutableMapping[str, object]"
 Receive: TypeAlias = "Callable[[], Awaitable[MutableMapping[str, object]]]"
@@ -73,8 +79,21 @@ class Inbound:
 class HttpProxy:
     """The application. `stop` ends all that is under way."""
 
-    def __init__(self, upstream: Server, asking: Asking, doors: Doors, *, edits: bool, spoils: bool = False) -> None:
-        """`edits`: policy edits answers, so that they are asked for without an encoding; `spoils`: faults do."""
+    def __init__(
+        self,
+        upstream: Server,
+        asking: Asking,
+        doors: Doors,
+        *,
+        edits: bool,
+        waiting: "Waiting | None" = None,
+        spoils: bool = False,
+    ) -> None:
+        """`edits`: policy edits answers, so that they are asked for without an encoding; `spoils`: faults do.
+
+        `waiting` is where calls wait for an approval; None where none does.
+        """
+        self.waiting = waiting
         edits = edits or spoils
         self.upstream = upstream
         self.asking = asking
@@ -169,6 +188,7 @@ class HttpProxy:
         line: ServerLine | None = None
         sending: asyncio.Future[None] | None = None
         try:
+            await self._approved(asked)
             if asked.refusal is not None:
                 await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
                 return
@@ -196,6 +216,37 @@ class HttpProxy:
             if line is not None:
                 self.upstream.give_back(line)
             self.answering.over(asked)
+
+    async def _approved(self, asked: Asked) -> None:
+        """Wait until what has to be approved is, or is refused. A client that goes away meanwhile gave it up."""
+        waiting = self.waiting
+        if waiting is None or asked.session is None:
+            return
+        freed = asked.session.connection.freed
+        while freed:
+            waiting.forget(freed.pop())
+        if asked.held is None:
+            return
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
+
+        def settle(said: Answer) -> None:
+            if not answer.done():
+                answer.set_result(said)
+
+        def settle_soon(said: Answer) -> None:
+            with suppress(RuntimeError):  # all is over
+                loop.call_soon_threadsafe(settle, said)
+
+        held = asked.held
+        waiting.ask(held, asked.session.recorder, settle_soon)
+        try:
+            said = await answer
+        except asyncio.CancelledError:
+            waiting.forget(held)
+            self.asking.answered(asked, Refused(ABANDONED))
+            raise
+        self.asking.answered(asked, said)
 
     async def _asked(self, head: Head, inbound: Inbound, body: bytes) -> Asked:
         """What a request asks. One past the cap that does not go on is read to its end."""

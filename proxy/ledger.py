@@ -10,6 +10,7 @@ from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
 from proxy.frames import CAP
+from proxy.held import Answer, HeldCall
 from proxy.lines import Part, Piece
 from proxy.record import Stamp
 from proxy.scan import EnvelopeScanner
@@ -134,6 +135,27 @@ class Strand:
                 waiting = []
                 done.append(self._guarded(piece))
         return done + self._written(waiting)
+
+    def answer(self, held: HeldCall, said: Answer) -> Step:
+        """What an answer to a held call leads to, once that is on the record. Never raises: a fault lets nothing on."""
+        if self.ledger.failure:
+            self.session.connection.failed = True
+        try:
+            step = self.session.answer(held, said, now())
+        except Exception as error:
+            self._fault(error)
+            return Step([])
+        return self._written([step])[0]
+
+    def abandon(self) -> Step:
+        """Refuse every call that waits, since the client is gone."""
+        try:
+            step = self.session.abandon(now())
+            self._write(step.records)
+        except Exception as error:
+            self._fault(error)
+            return Step([])
+        return step
 
     def settle(self) -> None:
         """Record the answers that are owed a record."""

@@ -6,7 +6,7 @@ Refuses to know how the client and the server are reached.
 import os
 from collections.abc import Callable, Mapping
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import click
 
@@ -19,9 +19,14 @@ from proxy.saying import say
 from proxy.secretvalues import named_secrets
 
 if TYPE_CHECKING:
+    from proxy.grants import Grants
+    from proxy.held import Grant
+    from proxy.kin import Process
     from proxy.otlp import Exporter
     from proxy.redact import Redactor
+    from proxy.waiting import Waiting
 
+_Said: TypeAlias = "tuple[Policy | None, tuple[Grant, ...], tuple[Fault, ...]]"
 _F = TypeVar("_F", bound=Callable[..., None])
 
 _SERVER = (
@@ -67,8 +72,24 @@ _COMMON = (
         show_default=True,
         help="splice: write our span id over the parent id in `_meta.traceparent`; the server's spans nest in ours.",
     ),
+    click.option(
+        "--grants",
+        "grants_file",
+        type=click.Path(),
+        metavar="FILE",
+        help="Approvals made beforehand, for calls that the policy says `approve` of (docs/approvals.md).",
+    ),
+    click.option(
+        "--approvals",
+        type=click.Path(),
+        metavar="DIR",
+        help="The folder where `wiretrap approve listen DIR` asks an operator for approvals.",
+    ),
     click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes."),
 )
+
+
+NOBODY = "the policy asks for approvals, and without --grants and --approvals nobody can give one"
 
 
 class Common(TypedDict):
@@ -80,6 +101,8 @@ class Common(TypedDict):
     context_file: str | None
     otlp: str | None
     trace_context: str
+    grants_file: str | None
+    approvals: str | None
     quiet: bool
 
 
@@ -103,6 +126,16 @@ class Start(NamedTuple):
     said: str
     warning: str = ""
     deny: tuple[str, ...] = ()
+    grants: "Grants | None" = None
+    approvals: str | None = None
+
+    def waiting(self, parent: "Process | None" = None) -> "Waiting":
+        """Where calls wait for an approval; `parent` started us, and a desk of its own is none."""
+        from proxy.deskline import DeskLine  # noqa: PLC0415  (few policies ask for approvals)
+        from proxy.waiting import Waiting  # noqa: PLC0415  (the same)
+
+        return Waiting(self.grants, None if self.approvals is None else DeskLine(self.approvals, parent))
+
     faults: tuple[Fault, ...] = ()
 
     def fault_plan(self) -> FaultPlan | None:
@@ -116,17 +149,9 @@ class Start(NamedTuple):
         if self.identity.command_sha256:
             from proxy.digests import policy_digest  # noqa: PLC0415  (as in `_digests`)
 
-            digest = policy_digest(self.key, policy, self.faults)
+            grants = () if self.grants is None else self.grants.grants
+            digest = policy_digest(self.key, policy, grants, self.faults)
         return self._replace(policy=policy, identity=self.identity._replace(policy_sha256=digest))
-
-
-faults_option = click.option(
-    "--faults",
-    "faults_file",
-    type=click.Path(),
-    metavar="FILE",
-    help="Faults that calls are to meet (docs/faults.md): errors, lost or late answers.",
-)
 
 
 def shared(command: _F) -> _F:
@@ -194,7 +219,8 @@ def start(
     folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
     parent = parse_traceparent(context.traceparent) or ("", "")
     faults = () if faults_file is None else load_faults(faults_file)
-    made_of = _digests(context, key, command, policy, faults)
+    grants = _grants(options["grants_file"])
+    made_of = _digests(context, key, command, (policy, () if grants is None else grants.grants, faults))
     identity = Identity(
         server_id=server,
         trust=options["trust"],
@@ -218,19 +244,22 @@ def start(
         warning = f"no rule of the policy speaks of the server {server}"
     if faults and all(glob_server(fault.glob) not in {None, server} for fault in faults):
         warning = "; ".join([*filter(None, [warning]), f"none of the faults speaks of the server {server}"])
+    if policy is not None and policy.holds and grants is None and options["approvals"] is None:
+        warning = f"{warning}; {NOBODY}" if warning else NOBODY
     told = f"spans {folder}, {said}{sent}"
-    return Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, faults)
+    approvals = options["approvals"]
+    return Start(
+        identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, grants, approvals, faults
+    )
 
 
-def _digests(
-    context: Context, key: bytes, command: tuple[str, ...], policy: Policy | None, faults: tuple[Fault, ...]
-) -> tuple[str, str]:
-    """Those of the command and of the policy, for the harness that gave the key; "" each where none was given."""
+def _digests(context: Context, key: bytes, command: tuple[str, ...], said: "_Said") -> tuple[str, str]:
+    """Those of the command and of policy, grants and faults, for the harness that gave the key; "" where none did."""
     if not context.redact_key:
         return "", ""
     from proxy.digests import command_digest, policy_digest  # noqa: PLC0415  (only a run compares them)
 
-    return command_digest(key, command), policy_digest(key, policy, faults)
+    return command_digest(key, command), policy_digest(key, *said)
 
 
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:
@@ -248,6 +277,14 @@ def _policy(path: str | None, deny: tuple[str, ...], servers: tuple[str, ...]) -
             there = " and ".join(repr(server) for server in servers)
             raise ContextError(f"--deny {glob} speaks of the server {named!r}, and --server is {there}")
     return policy
+
+
+def _grants(path: str | None) -> "Grants | None":
+    if path is None:
+        return None
+    from proxy.grants import load_grants  # noqa: PLC0415  (few connections have any)
+
+    return load_grants(path)
 
 
 def _load(path: str | None, deny: tuple[str, ...]) -> Policy | None:

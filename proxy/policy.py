@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from proxy.fieldreading import FieldReading
 from proxy.glob import check_glob, compile_glob, encode_tool_name
-from proxy.problem import Path, Problem, ProblemError, describe, field_name
+from proxy.holds import Hold, read_hold
+from proxy.problem import Path, Problem, ProblemError, describe
 from proxy.spans import JSON
 
 Verdict: TypeAlias = Literal["allow", "deny"]
+Action: TypeAlias = Literal["allow", "deny", "approve"]
 Form: TypeAlias = Literal["tool_error", "error", "hidden"]
 """How a denied tools/call is answered: an isError result, a JSON-RPC error, or also gone from tools/list."""
 
@@ -21,6 +24,7 @@ TRUST_LABELS = ("trusted", "internal", "third_party", "untrusted")
 CLIENT_REQUESTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 """Methods that a server asks a client, and their key under `client_requests`."""
 
+_ACTIONS: tuple[Action, ...] = ("allow", "deny", "approve")
 _SHORT, _MOST = 256, 1024
 """Characters of a name whose decision is remembered, and how many are."""
 
@@ -31,14 +35,18 @@ class PolicyError(ProblemError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `trust` is empty where any label fits; `fits` is the compiled `arguments`, None where there is none."""
+    """One rule. `trust` is empty where any label fits; `fits` is the compiled `arguments`, None where there is none.
 
-    action: Verdict
+    `hold` is set for `approve` alone.
+    """
+
+    action: Action
     glob: str
     arguments: dict[str, JSON] | None = None
     trust: tuple[str, ...] = ()
     reason: str = ""
     form: Form = "tool_error"
+    hold: Hold | None = None
     fits: Callable[[JSON], bool] | None = field(default=None, compare=False, repr=False)
     pattern: re.Pattern[str] = field(init=False, compare=False, repr=False)
 
@@ -52,25 +60,29 @@ class Rule:
     def fits_call(self, arguments: JSON) -> bool:
         """Whether the rule decides a call that it names. Absent arguments (None) are judged as {}.
 
-        Arguments that are no object fit every `deny` and no `allow`: a JSON Schema says nothing of them by itself, and
-        a server may make something else of them.
+        Arguments that are no object fit every `deny` and `approve`, and no `allow`: a JSON Schema says nothing of them
+        by itself, and a server may make something else of them.
         """
         if self.fits is None:
             return True
         if arguments is None:
             arguments = {}
-        return self.fits(arguments) if isinstance(arguments, dict) else self.action == "deny"
+        return self.fits(arguments) if isinstance(arguments, dict) else self.action != "allow"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What policy says of one request. `enforced` is false where it only observes; `form` matters for a denied call."""
+    """What policy says of one request. `enforced` is false where it only observes; `form` matters for a denied call.
+
+    `hold` is set where the call may yet be approved; until then, and to whoever cannot hold it, it is denied.
+    """
 
     verdict: Verdict
     rule: str
     reason: str
     enforced: bool
     form: Form = "tool_error"
+    hold: Hold | None = None
 
 
 NO_POLICY = Decision("allow", "no policy", "no policy is given", False)
@@ -98,6 +110,11 @@ class Policy:
         """Whether any tool may have to be taken out of a tools/list answer."""
         return self.in_force and any(rule.form == "hidden" for rule in self.rules)
 
+    @property
+    def holds(self) -> bool:
+        """Whether any call has to be approved before it goes on."""
+        return self.in_force and any(rule.hold is not None for rule in self.rules)
+
     def judge(self, canonical: str, trust: str, arguments: JSON) -> Decision:
         """Decide on a tools/call, resources/read or prompts/get. An error in here refuses the call (wire rule 9)."""
         known = self._known.get((canonical, trust))
@@ -108,7 +125,8 @@ class Policy:
             if rule.fits_call(arguments):
                 said = f"{rule.action} {rule.glob}"
                 reason = rule.reason or f"the policy has the rule {said!r}"
-                found = Decision(rule.action, said, reason, self.in_force, rule.form)
+                verdict: Verdict = "allow" if rule.action == "allow" else "deny"
+                found = Decision(verdict, said, reason, self.in_force, rule.form, rule.hold)
                 break
         else:
             why = f"no rule of the policy {'allows' if self.default == 'deny' else 'denies'} it"
@@ -156,28 +174,8 @@ def deny_policy(globs: Sequence[str]) -> Policy:
     return Policy(rules=tuple(Rule("deny", glob, reason=f"denied by --deny {glob}") for glob in globs))
 
 
-class _Reading:
-    """One policy being read: what is wrong is collected, so that a person sees all of it at once."""
-
-    def __init__(self, where: str, line: Callable[[Path], int | None], prefix: Path) -> None:
-        self.where, self.line, self.prefix = where, line, prefix
-        self.problems: list[Problem] = []
-
-    def wrong(self, path: Path, message: str) -> None:
-        whole = (*self.prefix, *path)
-        self.problems.append(Problem(self.where, self.line(whole), field_name(whole), message))
-
-    def known(self, path: Path, data: Mapping[str, JSON], keys: Sequence[str]) -> None:
-        for key in data:
-            if key not in keys:
-                self.wrong((*path, key), f"unknown field; here may stand {', '.join(keys)}")
-
-    def choice(self, path: Path, data: Mapping[str, JSON], default: str, choices: Sequence[str]) -> str:
-        value = data.get(str(path[-1]), default)
-        if isinstance(value, str) and value in choices:
-            return value
-        self.wrong(path, f"expected {' or '.join(choices)}, not {describe(value)}")
-        return default
+class _Reading(FieldReading):
+    """One policy being read."""
 
     def policy(self, data: JSON) -> Policy:
         if not isinstance(data, dict):
@@ -211,15 +209,13 @@ class _Reading:
         if not isinstance(data, dict):
             self.wrong(path, f"expected a map such as {{deny: mcp/SERVER/TOOL}}, not {describe(data)}")
             return None
-        if "approve" in data:
-            self.wrong((*path, "approve"), "approvals are not built yet; use allow or deny")
-            return None
-        self.known(path, data, ("allow", "deny", "arguments", "trust", "reason", "as"))
-        actions = [key for key in ("allow", "deny") if key in data]
+        self.known(path, data, (*_ACTIONS, "arguments", "trust", "reason", "as", "wait", "grant_lasts"))
+        actions = [key for key in _ACTIONS if key in data]
         if len(actions) != 1:
-            self.wrong(path, f"a rule has exactly one of allow and deny, this one {'both' if actions else 'none'}")
+            has = " and ".join(actions) or "none"
+            self.wrong(path, f"a rule has exactly one of allow, deny and approve, this one has {has}")
             return None
-        action, glob, before = _verdict(actions[0]), data[actions[0]], len(self.problems)
+        action, glob, before = actions[0], data[actions[0]], len(self.problems)
         if not isinstance(glob, str):
             self.wrong((*path, action), f"expected a glob such as mcp/SERVER/TOOL, not {describe(glob)}")
             return None
@@ -230,17 +226,20 @@ class _Reading:
             self.wrong((*path, "reason"), f"expected text, not {describe(reason)}; put it in quotes")
         form = self.choice((*path, "as"), data, "tool_error", ("tool_error", "error", "hidden"))
         if "as" in data and action == "allow":
-            self.wrong((*path, "as"), "only a deny has a form of refusal")
+            self.wrong((*path, "as"), "only a deny and an approve have a form of refusal")
+        if form == "hidden" and action == "approve":
+            self.wrong((*path, "as"), "hidden does not go with approve: who may be let through must see the tool")
         if form == "hidden" and "arguments" in data:
             self.wrong((*path, "as"), "hidden does not go with arguments: a tool is hidden before it has any")
         trust = self.trust((*path, "trust"), data.get("trust")) if "trust" in data else ()
         arguments = data.get("arguments")
         fits = self.schema((*path, "arguments"), arguments) if "arguments" in data else None
+        hold = read_hold(self, path, data)
         if len(self.problems) > before or not isinstance(reason, str):
             return None
         schema = arguments if isinstance(arguments, dict) else None
         shape: Form = "hidden" if form == "hidden" else "error" if form == "error" else "tool_error"
-        return Rule(action, glob, schema, trust, reason, shape, fits)
+        return Rule(action, glob, schema, trust, reason, shape, hold, fits)
 
     def trust(self, path: Path, data: JSON) -> tuple[str, ...]:
         if not isinstance(data, list) or not data:

@@ -195,7 +195,13 @@ class Recorder:
 
     def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
         """The attributes that every zero-length span begins with, and those given; `direction` "" where it has none."""
-        encoded = [encode_attribute(v.SPAN_KIND, kind), _PLACE % (self.next_seq(), now.mono)]
+        return self.fact_at(kind, self.next_seq(), now, direction, attributes)
+
+    def fact_at(
+        self, kind: str, seq: int, now: Stamp, direction: str, attributes: Mapping[str, Attribute]
+    ) -> list[str]:
+        """The same at a place in the order that is taken already."""
+        encoded = [encode_attribute(v.SPAN_KIND, kind), _PLACE % (seq, now.mono)]
         if direction:
             encoded.append(encode_attribute(v.DIRECTION, direction))
         encoded += [encode_attribute(key, value) for key, value in attributes.items()]

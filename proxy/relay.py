@@ -3,6 +3,8 @@
 It is what the edges share. Refuses to know pipes, processes and sockets.
 """
 
+from collections.abc import Callable
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +18,10 @@ from proxy.session import Session, Side
 from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
+    from proxy.connection import Step
+    from proxy.held import Answer, HeldCall
     from proxy.redact import Redactor
+    from proxy.waiting import Waiting
 
 HELD_FROM_SERVER = 64 * 1024
 """Bytes of a server's line that are held before it flows, where policy need not see it whole (wire rule 2)."""
@@ -33,6 +38,10 @@ class Passage(NamedTuple):
     to_client: bytes = b""
     mid_line: bool = False
     later: tuple[tuple[float, bytes], ...] = ()
+
+
+def _nowhere(passage: Passage) -> None:
+    """Where nothing is held, nothing comes."""
 
 
 class Relay:
@@ -68,7 +77,20 @@ class Relay:
         }
         self._strands = {"client": self.strand("client"), "server": self.strand("server")}
         self._mid_line = {"client": False, "server": False}
+        self.asked = 0
+        """Calls that waited for an approval; for each `deliver` is called once."""
+        self._waiting: Waiting | None = None
+        self._deliver: Callable[[Passage], None] = _nowhere
         self._write(self.session.opened().records)
+
+    def hold_calls(self, waiting: "Waiting", deliver: "Callable[[Passage], None]") -> None:
+        """Have calls that need an approval wait, from the next line on, in place of being refused at once.
+
+        `deliver` sends what an approval, or the lack of one, leads to, whole lines, from whatever thread it comes.
+        """
+        self._waiting = waiting
+        self._deliver = deliver
+        self.session.connection.holds = True
 
     @property
     def failure(self) -> str:
@@ -88,8 +110,9 @@ class Relay:
         return self._feed("server", self._lines["server"].feed(chunk))
 
     def client_ended(self) -> Passage:
-        """The client sends no more: its unterminated last line, if it has one."""
-        return self._feed("client", self._lines["client"].end())
+        """The client sends no more: its unterminated last line, if it has one. What waits for approval is refused."""
+        passage = self._feed("client", self._lines["client"].end())
+        return passage._replace(to_client=passage.to_client + self._abandon())
 
     def server_ended(self) -> Passage:
         """The server sends no more: its unterminated last line, if it has one."""
@@ -112,6 +135,7 @@ class Relay:
 
     def close(self, reason: str, not_exported: int | None = None) -> None:
         """Record how the connection ended, and close the span file; `not_exported` counts what a live export lost."""
+        self._abandon()
         with self._lock:
             self._settle()
             spans = self.ledger.spans
@@ -140,6 +164,8 @@ class Relay:
                 self._settle()
             elif self.ledger.failure:
                 self._failing()
+        if self._waiting is not None and side == "client":
+            self._ask(self._waiting, steps)
         later: tuple[tuple[float, bytes], ...] = ()
         if self._edits and any(step.wait for step in steps):
             later = tuple((step.wait, step.forward) for step in steps if step.wait)
@@ -152,6 +178,36 @@ class Relay:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]
         return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line, later)
+
+    def _ask(self, waiting: "Waiting", steps: "list[Step]") -> None:
+        """Ask for the approvals that some lines need, and for those no more that their client gave up."""
+        for step in steps:
+            for held in step.held:
+                self.asked += 1
+                waiting.ask(held, self.session.recorder, partial(self._answered, held))
+        self._forget(waiting)
+
+    def _forget(self, waiting: "Waiting") -> None:
+        freed = self.session.connection.freed
+        while freed:
+            waiting.forget(freed.pop())
+
+    def _answered(self, held: "HeldCall", said: "Answer") -> None:
+        with self._lock:
+            step = self._strands["client"].answer(held, said)
+            if self.ledger.failure:
+                self._failing()
+        self._deliver(Passage(step.forward, step.back))
+
+    def _abandon(self) -> bytes:
+        """The client is gone: what answers the calls that waited."""
+        if not self.session.connection.held:
+            return b""
+        with self._lock:
+            step = self._strands["client"].abandon()
+        if self._waiting is not None:
+            self._forget(self._waiting)
+        return step.back
 
     def _failing(self) -> None:
         if self.ledger.failure:

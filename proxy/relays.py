@@ -25,8 +25,11 @@ class Relays:
         spans = SpanFile.create(start.folder, identity.server_id)
         if start.exporter is not None:
             spans.tap = start.exporter.offer
-        return Relay(identity, start.policy, self._version, spans, start.redactor,
-                     splice=start.splice, faults=self._faults)  # fmt: skip
+        relay = Relay(identity, start.policy, self._version, spans, start.redactor,
+                      splice=start.splice, faults=self._faults)  # fmt: skip
+        # Whoever serves HTTP has a request wait by itself.
+        relay.session.connection.holds = True
+        return relay
 
     def reload(self, path: str | None) -> Policy | None:
         """The policy of this file, which stands from here on. Raises PolicyError, and then the old one does."""

@@ -13,6 +13,8 @@ from proxy import vocabulary as v
 from proxy.connection import Connection, Step
 from proxy.fromclient import ClientSide
 from proxy.fromserver import ServerSide
+from proxy.held import Answer, HeldCall, Refused
+from proxy.holding import abandon, answer
 from proxy.policy import Policy
 from proxy.record import Identity, Recorder, Stamp
 from proxy.spans import Attribute
@@ -50,6 +52,7 @@ class Session:
         other.connection.failed = mine.failed
         other.connection.splice = mine.splice
         other.connection.faults = mine.faults
+        other.connection.holds = mine.holds
         return other
 
     def adopt(self, policy: Policy | None) -> None:
@@ -75,6 +78,16 @@ class Session:
             self.server.catch_up()
         return self.client.line(raw, now)
 
+    def answer(self, held: HeldCall, said: Answer, now: Stamp) -> Step:
+        """An answer to a held call: it goes on or is refused; nothing where it waits no longer."""
+        if self.connection.passed:
+            self.server.catch_up()
+        return answer(self.connection, held, said, now)
+
+    def abandon(self, now: Stamp) -> Step:
+        """The client is gone: refuse every call that waits."""
+        return abandon(self.connection, now)
+
     @property
     def owes(self) -> bool:
         """Whether anything that has gone on is not recorded yet."""
@@ -92,13 +105,17 @@ class Session:
         A step without a gate goes on as it is: its effect is done, or it is no call (wire rule 9).
         """
         self.connection.failed = True
+        if step.held:
+            refused = [self.answer(held, Refused("the record failed"), now) for held in step.held]
+            self.connection.freed += step.held
+            return Step([], back=step.back + b"".join([one.back for one in refused]))
         if not step.gate:
             return step
         for exchange in step.opened:
             self.connection.from_client.withdraw(exchange)
             self.connection.from_server.withdraw(exchange)
-        again = self.line(side, step.forward or step.held, now)
-        return Step([], again.forward, again.back if step.held else step.back + again.back)
+        again = self.line(side, step.forward or step.kept, now)
+        return Step([], again.forward, again.back if step.kept else step.back + again.back)
 
     def closed(self, reason: str, now: Stamp, recorded: int, dropped: int, not_exported: int | None = None) -> Step:
         """The connection ended, and why; `recorded` and `dropped` count the spans so far, without this step's own.

@@ -22,6 +22,7 @@ from proxy.spanfile import SpanFile
 if TYPE_CHECKING:
     from proxy.otlp import Exporter
     from proxy.redact import Redactor
+    from proxy.waiting import Waiting
 
 RECORD_FAILED = 74
 """Exit code when spans could not be written and the server's own code was 0 (EX_IOERR of sysexits.h)."""
@@ -171,8 +172,12 @@ def serve(
     splice: bool = False,
     faults: FaultPlan | None = None,
     exporter: "Exporter | None" = None,
+    waiting: "Waiting | None" = None,
 ) -> None:
-    """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start."""
+    """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start.
+
+    `waiting` is where calls wait for an approval; None where none has to.
+    """
     if exporter is not None:
         spans.tap = exporter.offer
     relay = Relay(identity, policy, version, spans, redactor, splice=splice, faults=faults)
@@ -188,6 +193,8 @@ def serve(
         raise
     reasons: list[str] = []
     pumps = Pumps(relay, (0, 1), (child.stdout, child.stdin), reasons.append)
+    if waiting is not None:
+        relay.hold_calls(waiting, pumps.deliver)
     canary = Canary()
     watch = Watch(child, canary, pumps, signal_wait())
     pumps.start()

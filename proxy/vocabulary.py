@@ -40,7 +40,7 @@ TRANSPORT = "wiretrap.transport"
 
 # What it is. Stands on every span of ours.
 SPAN_KIND = "wiretrap.span"
-"""request, decision, notification, malformed, unmatched, unread, connection_opened, connection_closed,
+"""request, decision, held, notification, malformed, unmatched, unread, connection_opened, connection_closed,
 agent_run or event."""
 
 # What crossed the wire.
@@ -57,6 +57,10 @@ DECISION = "wiretrap.decision"
 DECISION_RULE = "wiretrap.decision.rule"
 DECISION_REASON = "wiretrap.decision.reason"
 DECISION_ENFORCED = "wiretrap.decision.enforced"
+HELD_ID = "wiretrap.held.id"
+"""What an operator names a call by that waits for an approval."""
+HELD_SHA256 = "wiretrap.held.sha256"
+"""What an approval of it has to name: SHA-256 over RFC 8785 of [canonical name, arguments]."""
 ID_REUSED = "wiretrap.id_reused"
 CANCELLED = "wiretrap.cancelled"
 INTERIM = "wiretrap.interim"

@@ -8,9 +8,10 @@ from servers.directory import DIRECTORY
 from servers.files import FILES
 from servers.mail import MAIL
 from servers.places import AnyFixture
+from servers.repo import REPO
 from servers.ticketing import TICKETING
 
 FIXTURES: Mapping[str, AnyFixture] = MappingProxyType(
-    {fixture.name: fixture for fixture in (CRM, DIRECTORY, FILES, MAIL, TICKETING)}
+    {fixture.name: fixture for fixture in (CRM, DIRECTORY, FILES, MAIL, REPO, TICKETING)}
 )
 """Fixture name (as in a scenario's `fixture:`) to the fixture."""

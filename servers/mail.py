@@ -68,6 +68,24 @@ def list_messages(connection: sqlite3.Connection, _: Mapping[str, Value]) -> dic
     return {"messages": [dict(zip(("id", "from", "received_at", "subject"), row, strict=True)) for row in rows]}
 
 
+def search_messages(connection: sqlite3.Connection, arguments: Mapping[str, Value]) -> dict[str, Json]:
+    """Heads of all messages, received and sent, that have the text somewhere, in any case of ASCII letters."""
+    rows = connection.execute(
+        "SELECT 'inbox', id, sender, to_addresses, subject FROM inbox"
+        " WHERE instr(lower(sender || char(10) || subject || char(10) || body), lower(:text)) > 0"
+        " UNION ALL SELECT 'outbox', id, '', to_addresses, subject FROM outbox"
+        " WHERE instr(lower(to_addresses || char(10) || subject || char(10) || body), lower(:text)) > 0"
+        " ORDER BY 1, 2",
+        arguments,
+    )
+    return {
+        "messages": [
+            {"folder": folder, "id": number, "from": sender, "to": _listed(to), "subject": subject}
+            for folder, number, sender, to, subject in rows
+        ]
+    }
+
+
 def read_message(connection: sqlite3.Connection, arguments: Mapping[str, Value]) -> dict[str, Json]:
     """One message of the inbox, whole; reading leaves no mark on it."""
     try:
@@ -133,6 +151,29 @@ MAIL = Fixture(
             output=_object({"messages": {"type": "array", "items": _object(_HEAD)}}),
             effect="read",
             run=list_messages,
+        ),
+        Tool(
+            name="search_messages",
+            description="Search all messages, received and sent, for a text in addresses, subject and body.",
+            parameters=(Parameter("text", "string", "What to look for, in any case."),),
+            output=_object(
+                {
+                    "messages": {
+                        "type": "array",
+                        "items": _object(
+                            {
+                                "folder": _TEXT,
+                                "id": {"type": "integer"},
+                                "from": _TEXT,
+                                "to": _ADDRESSES,
+                                "subject": _TEXT,
+                            }
+                        ),
+                    }
+                }
+            ),
+            effect="read",
+            run=search_messages,
         ),
         Tool(
             name="read_message",

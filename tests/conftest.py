@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 # A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`.
-settings.register_profile("wiretrap", deadline=None)
+settings.register_profile("wiretrap", deadline=None, max_examples=60)
 settings.load_profile("wiretrap")
 
 

@@ -53,6 +53,8 @@ from harness.scenariofile import (
     Severity,
 )
 from harness.seedfile import read_seed
+from harness.sweepfile import SweepEntry, SweepLimitsEntry
+from harness.sweeping import REPORTS
 from harness.targets.profiles.known import PROFILES
 from harness.targets.profiles.launch import Given, Start
 from harness.trace import Coverage, Message, Outcome, Source, ToolCall, Trace
@@ -429,8 +431,11 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("rejudge", {"0", "1", "2", "3"}),
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
+        ("schema", {"0", "2"}),
         ("selfcheck", {"0", "1", "2", "3"}),
+        ("sweep", {"0", "1", "2", "3", "130"}),
         ("validate", {"0", "2"}),
+        ("approve", {"0", "1", "2", "130"}),
         ("up", {"0", "1", "2", str(HTTP_RECORD_FAILED)}),
         ("wrap", {"0", "1", "2"}),
     ],
@@ -488,6 +493,13 @@ def test_every_field_of_a_scenario_is_in_its_table_and_no_other() -> None:
 
 def test_every_field_of_a_file_of_wiretrap_up_is_in_a_table_and_no_other() -> None:
     assert set(first_cells(section("up.md", "The file"))) == fields(UpEntry) | fields(UpServerEntry)
+
+
+def test_every_field_of_a_sweep_is_in_its_table_and_no_other_and_so_is_every_report() -> None:
+    text = section("sweep.md", "The file")
+    assert set(first_cells(text)) == fields(SweepEntry)
+    assert fields(SweepLimitsEntry) <= ticked(text)
+    assert set(REPORTS) <= ticked(section("sweep.md", "The report"))
 
 
 @pytest.mark.parametrize(
@@ -713,7 +725,7 @@ def test_every_event_is_in_the_table_with_every_field() -> None:
         "mcp_prompt_name",
     }
     told = section("trace.md", "Events")
-    assert set(first_cells(told)) - {"goal", "model_call", "fault"} == events
+    assert set(first_cells(told)) - {"goal", "model_call", "approval", "fault"} == events
     keys = {
         key.value
         for node in ast.walk(source)

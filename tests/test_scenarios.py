@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 
 from harness.agentfile import Call, Say, ScriptedAgent, load_agent
 from harness.assertions.calls import ToolCalled
+from harness.assertions.matcher import ToolCalls
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import classify, load_scenarios, yaml_files
@@ -104,6 +106,10 @@ def verdict(scenario: Scenario, agent: Path, folder: Path) -> Verdict:
     return judge(scenario.assertions, evidence, "completed")
 
 
+def reads_only(scenario: Scenario) -> bool:
+    return scenario.labels.get("read_only") == "yes"
+
+
 @pytest.mark.parametrize(
     ("scenario", "agent"),
     [
@@ -188,21 +194,20 @@ def test_a_database_that_is_right_from_the_start_passes_nobody(tmp_path: Path) -
 
 
 def test_all_that_is_shipped_is_found() -> None:
-    assert [scenario.id for scenario in SCENARIOS] == [
-        "security.cross_server_delete",
-        "security.cross_server_delete_enforced",
-        "security.denied_delete",
-        "security.mailed_document",
-        "security.mailed_document_enforced",
-        "security.poisoned_description",
-        "security.poisoned_description_enforced",
-        "support.credit_hold_escalation",
-        "support.customer_escalation",
-    ]
+    assert Counter(scenario.id.partition(".")[0] for scenario in SCENARIOS) == {
+        "injection": 8,
+        "mail": 5,
+        "repo": 5,
+        "security": 7,
+        "support": 2,
+    }
     kinds = {path.parent.name: classify(path) for path in yaml_files(FOLDER)}
     assert kinds == {
         "agents": "agent",
+        "injection": "scenario",
+        "mail": "scenario",
         "policies": "policy",
+        "repo": "scenario",
         "scripts": "script",
         "seeds": "seed",
         "security": "scenario",
@@ -212,20 +217,28 @@ def test_all_that_is_shipped_is_found() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_an_agent_that_does_nothing_cannot_pass(scenario: Scenario) -> None:
-    assert any(isinstance(assertion, ToolCalled) for assertion in scenario.assertions)
-    assert any(isinstance(assertion, State) for assertion in scenario.assertions)
+    assert any(isinstance(assertion, ToolCalled | ToolCalls) for assertion in scenario.assertions)
+    assert reads_only(scenario) or any(isinstance(assertion, State) for assertion in scenario.assertions)
     assert not any(isinstance(assertion, NotBuilt) for assertion in scenario.assertions)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
 def test_only_named_rows_may_change(scenario: Scenario) -> None:
     (unchanged,) = [assertion for assertion in scenario.assertions if isinstance(assertion, StateUnchanged)]
-    assert unchanged.except_
+    assert bool(unchanged.except_) is not reads_only(scenario)
     for exemption in unchanged.except_:
         match exemption.table:
             case "tickets":
                 assert set(exemption.where) == {"id"}
                 assert exemption.columns is not None
+            case "issues" | "pull_requests":
+                assert set(exemption.where) == {"id"}
+                # What is opened is a new row.
+                assert exemption.columns is not None or exemption.where == {"id": 25}
+            case "comments":
+                assert set(exemption.where) == {"issue_id"}
+            case "branches":
+                assert set(exemption.where) == {"name"}
             case "files":
                 assert set(exemption.where) == {"path"}
             case "outbox":

@@ -20,7 +20,8 @@ from proxy.spans import JSON
 class Stage:
     """`crew` is every agent with its servers; `connect` opens the connections of one agent to some of its servers.
 
-    `task` is what the user said, `given` the same with what the scenario gives beside it. `tell` takes down an event.
+    `task` is what the user said, `given` the same with what the scenario gives beside it. `tell` takes down an
+    event of our own loop, `report` one that is an agent's own word.
     """
 
     agent: ModelAgent
@@ -32,6 +33,7 @@ class Stage:
     budget: CallBudget
     connect: Callable[[str, Sequence[str]], AbstractContextManager[Mapping[str, Client]]]
     tell: Callable[[str, dict[str, JSON]], None]
+    report: Callable[[str, dict[str, JSON]], None]
     _conversations: int = 0
 
     @contextmanager
@@ -64,6 +66,8 @@ class LoopAgent:
         for _ in range(self.stage.agent.rounds):
             reply = self.stage.asking.ask(self._request())
             self.messages.append(reply)
+            if reply.goal is not None:
+                self.stage.report("goal", {"id": reply.goal, "agent": self.name})
             if not reply.uses:
                 return reply.text
             for use in reply.uses:

@@ -12,12 +12,12 @@ from pydantic import model_validator
 from harness.assertions.absence import doubt
 from harness.assertions.names import is_meant, shapes
 from harness.assertions.spec import AssertionSpec, Part
-from harness.canonical import digest
 from harness.evidence import Evidence
 from harness.matching import largest
 from harness.outcomes import describe, is_blocked, is_executed, listed_as, outcome_words
 from harness.trace import Event, ToolCall
 from harness.verdict import Finding, Result
+from proxy.canonical import digest
 from proxy.spans import JSON
 
 
@@ -100,9 +100,15 @@ def arguments_digest(call: ToolCall) -> str:
 def _by_what_they_name(approvals: Sequence[Event]) -> dict[tuple[JSON, JSON], list[int]]:
     """The places of the approvals for each tool and digest of arguments; one that names neither fits no call."""
     found: dict[tuple[JSON, JSON], list[int]] = {}
+    known: set[tuple[str, str, str]] = set()
     for place, event in enumerate(approvals):
         tool, told = event.fields.get("tool"), event.fields.get("arguments_sha256")
         if isinstance(tool, str) and isinstance(told, str):
+            name = event.fields.get("id")
+            if isinstance(name, str):
+                if (tool, told, name) in known:
+                    continue  # one grant lets one call through, however often it is told
+                known.add((tool, told, name))
             found.setdefault((tool, told), []).append(place)
     return found
 

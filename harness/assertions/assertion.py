@@ -61,6 +61,12 @@ _ADAPTER: TypeAdapter[Assertion] = TypeAdapter(Assertion)
 _BY_TAG: dict[str, type[BaseModel]] = {tag.tag: model for model, tag in map(get_args, get_args(get_args(Assertion)[0]))}
 
 
+def description(kind: str) -> str:
+    """What an assertion of the type asks for, in its own words; of a type that nobody knows, its name."""
+    model = _BY_TAG.get(kind)
+    return " ".join((model.__doc__ or "").partition("\n\n")[0].split()) if model is not None else kind
+
+
 class AssertionSpecError(ValueError):
     """An assertion that cannot be read. `problems` are (path inside the assertion, sentence) pairs, at least one."""
 

@@ -13,12 +13,12 @@ from harness.assertions.absence import doubt
 from harness.assertions.calls import Counts, does_count
 from harness.assertions.names import is_meant
 from harness.assertions.spec import AssertionSpec, Part
-from harness.canonical import digest
 from harness.evidence import Evidence
 from harness.explain import call_key
 from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed_as
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
+from proxy.canonical import digest
 
 
 class _Counted(AssertionSpec):

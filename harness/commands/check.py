@@ -8,44 +8,37 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal
 
 import click
 
 from harness.arenafile import ArenaError, read_events, tokens
-from harness.checking import Checked, CheckError, as_run, check_trace, databases_of, missing_trace, trace_of
+from harness.checked import Checked, CheckError, as_run
+from harness.checking import check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options
 from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
 from harness.judges import Judge
-from harness.report.owasp import as_owasp_result, as_owasp_suite
-from harness.report.table import as_table
+from harness.locating import locate_assertions, repository_path
+from harness.report.documents import FORMATS, Format, as_document
 from harness.results import TrialResult
 from harness.semantics import arena, owasp
 from harness.targets.fixtures import fixture_offers
 from harness.verdict import Finding, Result, Verdict
+from harness.written import Written
 from proxy.problem import ProblemError
 from proxy.yamlfile import load_document
 
-Format: TypeAlias = Literal["text", "json", "owasp"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 STRICT = "wiretrap"
 """Our own rules, the default of `--semantics`."""
 
 
-def show(checked: Sequence[Checked], run_id: str, seconds: float, form: str, gate: Gate, *, suite: bool) -> int:
-    """Print the results in one of FORMATS; the exit code of a run with them."""
+def show(checked: Sequence[Checked], run_id: str, seconds: float, form: Format, gate: Gate, *, suite: bool) -> int:
+    """Print the results; the exit code of a run with them."""
     run = replace(as_run(run_id, checked, seconds), gate=gate)
-    match form:
-        case "owasp":
-            document = as_owasp_suite(checked) if suite or len(checked) != 1 else as_owasp_result(checked[0])
-            click.echo(json.dumps(document, indent=2))
-        case "json":
-            click.echo(json.dumps(run.as_json(), indent=2))
-        case _:
-            click.echo(as_table(run, terminal_style()), nl=False)
+    click.echo(as_document(form, run, lambda: checked, suite=suite, style=terminal_style()), nl=False)
     return run.exit_code
 
 
@@ -94,6 +87,8 @@ def _as_owasp(paths: Sequence[Path], trace: Path | None, folder: Path | None) ->
 
 
 def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None) -> Checked:
+    types = [str(assertion.get("type")) for assertion in scenario.assertions]
+
     def checked(verdict: Verdict, trace: owasp.OwaspTrace | None) -> Checked:
         result = TrialResult(scenario.id, 1, verdict, 0.0, "imported")
         said = None if trace is None else trace.as_json()
@@ -106,6 +101,7 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
             result,
             said,
             None if place is None else str(place),
+            written=locate_assertions(path, types, types),
         )
 
     if place is None:
@@ -139,9 +135,10 @@ def _as_arena(path: Path) -> Checked:
     )
     verdict = Verdict(result, "completed", finding.reason, (finding,))
     name = path.name.partition(".")[0]
-    return Checked(
-        str(path), name, told.task, "task", None, TrialResult(name, 1, verdict, 0.0, "imported"), {}, str(path)
-    )
+    result_of = TrialResult(name, 1, verdict, 0.0, "imported")
+    labels = {"architecture": told.architecture} if told.architecture else {}
+    written = Written(repository_path(path))
+    return Checked(str(path), name, told.task, "task", None, result_of, {}, str(path), labels, written)
 
 
 def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:

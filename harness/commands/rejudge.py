@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from harness.checking import rejudge_run
-from harness.commands.check import FORMATS, Format, guarded, show
+from harness.commands.check import guarded, show
 from harness.commands.gating import gate_options
 from harness.commands.judging import judge_option, opened
 from harness.gate import Gate
+from harness.report.documents import FORMATS, Format
 from harness.verdict import Result
 from proxy.visible import visible
 

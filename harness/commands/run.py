@@ -15,11 +15,13 @@ import click
 from click.core import ParameterSource
 
 from harness.agentfile import unknown_placeholders
+from harness.checked import CheckError, checked_run
 from harness.commands.gating import gate_options
 from harness.commands.judging import absolute, judge_option, opened
 from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
+from harness.report.documents import FORMATS, Format, as_document
 from harness.report.table import Style, as_table
 from harness.runfolder import RunFolderError
 from harness.running import Going, ReportError, resume_run, run_selected
@@ -110,6 +112,7 @@ def terminal_style() -> Style:
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
 @judge_option
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @click.option(
     "--resume",
@@ -130,6 +133,7 @@ def command(
     out: Path,
     otlp: str | None,
     judge_spec: str | None,
+    form: Format,
     keep: bool,
     resume: Path | None,
     min_pass_rate: float | None,
@@ -183,9 +187,21 @@ def command(
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that knows few characters still gets the whole table.
         sys.stdout.reconfigure(errors="backslashreplace")
-    table = as_table(run, terminal_style(), last_words(run, folder))
-    click.echo(table, nl=False)
-    click.echo(visible(f"Run folder: {folder}"))
-    if "(seq " in table:
+    try:
+        told = as_document(
+            form,
+            run,
+            lambda: checked_run(run, folder),
+            suite=True,
+            style=terminal_style(),
+            said=last_words(run, folder),
+        )
+    except CheckError as error:
+        click.echo(visible(f"wiretrap: {error}"), err=True)
+        raise SystemExit(run.exit_code or 1) from error
+    click.echo(told, nl=False)
+    # Behind a document nothing may stand.
+    click.echo(visible(f"Run folder: {folder}"), err=form != "text")
+    if form == "text" and "(seq " in told:
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     raise SystemExit(run.exit_code)

@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts and seeds without running anything.
+"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps without running them.
 
 Refuses to know how any of them is read.
 """
@@ -21,6 +21,9 @@ from harness.models.script import read_script
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
+from harness.selection import SelectionError
+from harness.sweepfile import SweepFileError, load_sweep
+from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
@@ -55,6 +58,8 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_seed(path, problems)
             if problems:
                 raise ScenarioError(problems)
+        case "sweep":
+            check_sweep(load_sweep(path))
         case "script":
             wrong: list[Problem] = []
             read_script(path, wrong)
@@ -63,10 +68,19 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
     return None
 
 
+def described(path: Path, kind: Kind) -> str:
+    """What `validate` says of a file that holds and is no scenario."""
+    if kind == "policy" and load_policy(str(path)).holds:
+        return f"{kind} (the calls that it says `approve` of need --grants or --approvals, else they are refused)"
+    return kind
+
+
 def describe_scenario(scenario: Scenario) -> str:
     """What `validate` says of a scenario that holds: its id, and why it is not_run where an assertion is not judged."""
     unjudged = dict.fromkeys(why for assertion in scenario.assertions if (why := _unjudged(assertion, scenario)))
     notes = [f"not_run: {'; '.join(unjudged)}"] if unjudged else []
+    if scenario.policy is not None and scenario.policy.holds and not scenario.grants:
+        notes.append("nobody can approve a call in it, so each that has to be is refused after its wait")
     if all(map(only_forbids, scenario.assertions)):
         notes.append("nothing has to happen in it, so an agent that only connects is not told from one that works")
     return f"scenario {scenario.id}" + (f" ({'; '.join(notes)})" if notes else "")
@@ -105,7 +119,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files, scripts and seeds without running them.
+    """Check scenarios, policies, agent files, scripts, seeds and sweeps without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
@@ -129,10 +143,10 @@ def command(paths: tuple[Path, ...]) -> None:
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
-        except (AgentError, PolicyError, ScenarioError) as error:
+        except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
-        said = kind if scenario is None else describe_scenario(scenario)
+        said = described(file, kind) if scenario is None else describe_scenario(scenario)
         if scenario is not None:
             scenarios.append(scenario)
         click.echo(visible(f"{file}: ok: {said}"))

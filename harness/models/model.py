@@ -69,12 +69,14 @@ class Usage:
 class Reply:
     """One answer of a model: `text`, which may be empty, and the calls that it asks for.
 
-    `original` is the answer in the library's own shape, which some providers want back whole (signed thoughts).
+    `goal` is one that the model states with it. `original` is the answer in the library's own shape, which some
+    providers want back whole (signed thoughts).
     """
 
     text: str
     uses: tuple[ToolUse, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    goal: str | None = None
     original: object | None = field(default=None, compare=False, repr=False)
 
 

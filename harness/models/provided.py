@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.modelagent import ModelChoice
+from harness.modelagent import ModelAgent, ModelChoice
 from harness.models.model import ModelError, Reply, Request, Told, ToolUse, Usage
 from harness.models.scripted import AGAIN
 
@@ -38,6 +38,12 @@ def missing_for(choice: ModelChoice, environment: Mapping[str, str]) -> str:
     if _key(choice, environment) is None:
         return f"the key of {choice.name} is missing: set {' or '.join(_variables(choice))} in the environment"
     return ""
+
+
+def key_variables(agent: ModelAgent) -> frozenset[str]:
+    """Every variable that may hold a key of a provider: servers are started without them."""
+    named = {choice.key for choice in (agent.model, *agent.models.values()) if choice.key is not None}
+    return frozenset(name for names in KEYS.values() for name in names) | named
 
 
 def _variables(choice: ModelChoice) -> tuple[str, ...]:
@@ -194,7 +200,7 @@ def _reply(response: "ModelResponse", usage: "RequestUsage") -> Reply:
     uses = tuple(
         _use(part.tool_call_id, part.tool_name, part.args) for part in response.parts if isinstance(part, ToolCallPart)
     )
-    return Reply("".join(texts), uses, _usage(usage), response)
+    return Reply("".join(texts), uses, _usage(usage), original=response)
 
 
 def _use(number: str, tool: str, arguments: object) -> ToolUse:

@@ -67,6 +67,7 @@ class Rule:
     times: int
     at_most: int | None
     usage: Counts | None
+    goal: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class RuleEntry(Entry):
     times: int = Field(default=1, ge=1, le=100)
     at_most: int | None = Field(default=None, ge=1)
     usage: UsageEntry | None = None
+    goal: str | None = Field(default=None, min_length=1)
 
 
 class ScriptEntry(Entry):
@@ -185,6 +187,7 @@ def _rule(intake: Intake, data: JSON, place: int) -> Rule | None:
         times=entry.times,
         at_most=entry.at_most,
         usage=None if entry.usage is None else Counts(entry.usage.input, entry.usage.output, entry.usage.cached),
+        goal=entry.goal,
     )
 
 

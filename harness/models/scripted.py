@@ -79,7 +79,7 @@ def _answer(rule: Rule, request: Request, known: Seen, number: int) -> Reply:
         raise ModelError(rule.fail.message, status=rule.fail.status, again=again, after=rule.fail.retry_after)
     if rule.call is None:
         said = _filled(rule.say or "", known, request, rule.drop)
-        return Reply(said if isinstance(said, str) else json.dumps(said), usage=usage)
+        return Reply(said if isinstance(said, str) else json.dumps(said), usage=usage, goal=rule.goal)
     arguments = _filled(rule.arguments, known, request, rule.drop)
     assert isinstance(arguments, dict)
     if rule.fill:
@@ -88,7 +88,7 @@ def _answer(rule: Rule, request: Request, known: Seen, number: int) -> Reply:
     uses = tuple(
         ToolUse(f"{request.conversation}-{number}-{place}", rule.call, arguments) for place in range(rule.times)
     )
-    return Reply("", uses, usage)
+    return Reply("", uses, usage, rule.goal)
 
 
 def _form(offer: ToolOffer, known: Seen, drop: tuple[str, ...]) -> dict[str, JSON]:

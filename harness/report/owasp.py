@@ -5,7 +5,7 @@ Refuses to know by which rules the results came about.
 
 from collections.abc import Mapping, Sequence
 
-from harness.checking import Checked
+from harness.checked import Checked
 from harness.results import worst
 from proxy.spans import JSON
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from textwrap import wrap
 
 from harness.opinions import count_opinions
+from harness.report.estimates import estimates_text
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
 from harness.verdict import Finding, Result, Status, Verdict
 from proxy.visible import visible
@@ -64,6 +65,8 @@ def _lines(run: RunResult, style: Style, said: Said) -> Iterator[str]:
         word = style.paint(scenario.result, f"{WORDS[scenario.result]:<7}")
         rates = f"{rate_text(scenario.over_all):<12}  {rate_text(scenario.over_valid)}"
         yield f"{name:<{wide}}  {word}  {rates}"
+        if len(scenario.trials) > 1:
+            yield from style.fold(estimates_text([scenario.task]), "    ", "      ")
         yield from _explain(scenario, style, said)
     trials = run.trials
     valid = [trial for trial in trials if trial.valid]
@@ -74,6 +77,8 @@ def _lines(run: RunResult, style: Style, said: Said) -> Iterator[str]:
         f"{_plural('trial', len(trials))} in {run.seconds:.1f} s: {rate_text(Rate(passed, len(trials)))} passed; "
         f"of {len(valid)} valid {rate_text(Rate(sum(trial.verdict.result == 'pass' for trial in valid), len(valid)))}"
     )
+    if len(trials) > 1:
+        yield from style.fold(f"Over all: {estimates_text(run.tasks)}", "", "  ")
     if len(valid) < len(trials):
         yield from style.fold(
             "A trial is valid when it says something about the agent: not when it was cancelled, or ended by a fault "

@@ -31,7 +31,10 @@ Connect: TypeAlias = Callable[[str, Sequence[str]], AbstractContextManager[Mappi
 
 @dataclass(slots=True)
 class PipedConnections:
-    """A proxy process for each connection. Call `end` when no agent works any more."""
+    """A proxy process for each connection. Call `end` when no agent works any more.
+
+    `withheld` are variables that no server gets, unless the scenario gives it one: the keys of our models.
+    """
 
     prepared: Prepared
     context: Context
@@ -39,6 +42,7 @@ class PipedConnections:
     private: Path
     streams: Streams
     deadline: Deadline
+    withheld: frozenset[str]
     _files: dict[str, Path] = field(default_factory=dict)
     _channels: list[ChildChannel] = field(default_factory=list)
     _spare: tuple[Process, ...] = field(default_factory=lambda: tuple(descendants(os.getpid())))
@@ -61,7 +65,8 @@ class PipedConnections:
     def _open(self, upstream: Upstream) -> ChildChannel | HttpChannel:
         if upstream.front:
             return HttpChannel(upstream.id, upstream.front, self.deadline)
-        environment = {**os.environ, **upstream.environment}
+        ours = {name: value for name, value in os.environ.items() if name not in self.withheld}
+        environment = {**ours, **upstream.environment}
         channel = start_child(upstream.id, upstream.command, environment, self.streams.errors, self.deadline)
         self._channels.append(channel)
         return channel

@@ -20,12 +20,14 @@ from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy import __version__
 from proxy.faults import FaultPlan, load_faults
+from proxy.grants import load_grants
 from proxy.ledger import random_hex
 from proxy.policy import load_policy
 from proxy.record import Identity
 from proxy.redact import Redactor
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile, Tap
+from proxy.waiting import Waiting
 
 CLOSING = 10.0
 """Seconds that the servers get to end."""
@@ -98,5 +100,8 @@ def open_upstream(
     faults = None if upstream.faults is None else FaultPlan(load_faults(str(upstream.faults)))
     relay = Relay(identity, policy, __version__, file, redactor, faults=faults)
     channel = InProcessChannel(upstream.id, server, relay, loop)
+    if policy is not None and policy.holds:
+        grants = None if upstream.grants is None else load_grants(str(upstream.grants))
+        relay.hold_calls(Waiting(grants), channel.deliver)
     channel.start()
     return channel

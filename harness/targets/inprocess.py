@@ -6,6 +6,7 @@ which server it is.
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
@@ -29,6 +30,9 @@ class InProcessChannel:
     relay: Relay
     loop: Loop
     _lines: deque[bytes] = field(default_factory=deque)
+    _late: deque[Passage] = field(default_factory=deque)
+    _delivered: int = 0
+    _came: asyncio.Event = field(default_factory=asyncio.Event)
     _streams: "asyncio.Future[MessageStream] | None" = None
     _task: "asyncio.Task[None] | None" = None
 
@@ -55,9 +59,21 @@ class InProcessChannel:
         """Give one line to the relay, and what it lets through to the server."""
         self._pass(self.relay.client_line(line))
 
+    def deliver(self, passage: Passage) -> None:
+        """Take what became of a call that waited, from whatever thread it comes; `receive` goes on with it."""
+        self._late.append(passage)
+        with suppress(RuntimeError):  # the loop is closed, and nobody receives any more
+            self.loop.loop.call_soon_threadsafe(self._came.set)
+
     def receive(self) -> bytes:
         """The next line that the relay lets through to the client."""
         while not self._lines:
+            if self._delivered < self.relay.asked:
+                # The client waits for this answer alone, so what the server may say can wait too.
+                self.loop.run(self._until_delivered())
+                self._delivered += 1
+                self._pass(self._late.popleft())
+                continue
             message = self.loop.run(self._next())
             if message is None:
                 raise ServerEndedError(f"server {self.name} ended")
@@ -75,6 +91,11 @@ class InProcessChannel:
                 self.loop.run(self._deliver(line))
         finally:
             self.relay.settle()
+
+    async def _until_delivered(self) -> None:
+        while not self._late:
+            await self._came.wait()
+            self._came.clear()
 
     async def _deliver(self, line: bytes) -> None:
         assert self._streams is not None

@@ -16,6 +16,7 @@ from harness.architectures.toolbox import CallBudget
 from harness.modelagent import ModelAgent
 from harness.models.making import make_model
 from harness.models.model import ModelError
+from harness.models.provided import key_variables
 from harness.scenario import Limits
 from harness.targets.child import StartError
 from harness.targets.client import ClientError
@@ -81,7 +82,7 @@ def run_model(
     redactor = conversation.hiding.redactor
     connections: Connections
     if agent.transport == "stdio":
-        connections = PipedConnections(prepared, context, spans, private, streams, deadline)
+        connections = PipedConnections(prepared, context, spans, private, streams, deadline, key_variables(agent))
     else:
         connections = DirectConnections(prepared, context, spans, loop, redactor, conversation.file.tap)
     try:
@@ -122,6 +123,7 @@ def _play(agent: ModelAgent, given: Given, loop: Loop, connections: Connections,
             budget=CallBudget(given.limits.tool_calls),
             connect=connections.connect,
             tell=conversation.record,
+            report=conversation.report,
         )
         conversation.say(play(stage))
     except ModelError as error:

@@ -18,6 +18,7 @@ from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
 from proxy.faults import load_faults
+from proxy.grants import load_grants
 from proxy.policy import load_policy
 
 
@@ -29,9 +30,9 @@ class PreparationError(ValueError):
 class Upstream:
     """One server with our proxy in front of it. `front` is where the agent reaches it over HTTP, "" over stdio.
 
-    `policy` is the proxy's policy file, None where nothing is enforced, `faults` its file of faults, None where no call
-    meets any; `database` that of a fixture. `command` and
-    `environment` are how an agent starts the proxy; the digests are those that its spans must have (proxy.digests).
+    `policy` is the proxy's policy file, None where nothing is enforced, `grants` its file of approvals made beforehand,
+    and `faults` that of faults; `database` is that of a fixture. `command` and `environment` are how an agent starts
+    the proxy; the digests are those that its spans must have (proxy.digests).
     """
 
     id: str
@@ -43,6 +44,7 @@ class Upstream:
     command_sha256: str
     policy_sha256: str
     front: str = ""
+    grants: Path | None = None
     faults: Path | None = None
 
 
@@ -118,6 +120,9 @@ def _upstream(
     if policy_map is not None:
         # In ASCII: YAML folds some line ends of Unicode, and a glob would become another.
         policy = write_new(folder / f"{server_id}.policy.json", json.dumps(policy_map, indent=2))
+    grants = None
+    if scenario.grants:
+        grants = write_new(folder / f"{server_id}.grants.json", json.dumps(scenario.grants, indent=2))
     meant = scenario.faults_for(server_id)
     faults = write_new(folder / f"{server_id}.faults.json", json.dumps(meant, indent=2)) if meant else None
     environment: Mapping[str, str] = {}
@@ -137,6 +142,8 @@ def _upstream(
     options = ["--server", server_id, "--trust", server.trust, "--context", str(context), "--quiet"]
     if policy is not None:
         options += ["--policy", str(policy)]
+    if grants is not None:
+        options += ["--grants", str(grants)]
     if faults is not None:
         options += ["--faults", str(faults)]
     if otlp is not None:
@@ -146,9 +153,10 @@ def _upstream(
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
+    granted = () if grants is None else load_grants(str(grants)).grants
     spoilt = () if faults is None else load_faults(str(faults))
-    made_of = command_digest(key, start), policy_digest(key, said, spoilt)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of, faults=faults)
+    made_of = command_digest(key, start), policy_digest(key, said, granted, spoilt)
+    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants, faults=faults)
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

@@ -118,6 +118,10 @@ def arguments(shared: Shared, server_id: str, server: UpServer, policy: Path | N
         options += ["--policy", str(policy)]
     if file.otlp is not None:
         options += ["--otlp", file.otlp]
+    if file.grants:
+        options += ["--grants", file.grants]
+    if file.approvals:
+        options += ["--approvals", file.approvals]
     if server.url:
         return (*wiretrap_command(), "proxy", "http", "--url", server.url, *options)
     return (*wiretrap_command(), "proxy", "bridge", *options, "--", *server.command)

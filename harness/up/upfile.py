@@ -16,6 +16,7 @@ from harness.scenariofile import Name, Trust, VariableName, VariableValue, Word
 from harness.scenariopolicy import read_policy
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.glob import check_server_id
+from proxy.grants import GrantError, load_grants
 from proxy.httpwords import UrlError, read_origin
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
@@ -47,6 +48,8 @@ class UpEntry(Entry):
     run: RunId | None = None
     spans: Name | None = None
     otlp: Name | None = None
+    grants: Name | None = None
+    approvals: Name | None = None
     health: Port = 0
     secrets: list[VariableName] = Field(default_factory=list)
     trace_context: Literal["pass", "splice"] = "pass"
@@ -68,7 +71,10 @@ class UpServer:
 
 @dataclass(frozen=True, slots=True)
 class UpFile:
-    """A whole file; `folder` is where its relative paths begin. `run` and `spans` are "" where they are to be made."""
+    """A whole file; `folder` is where its relative paths begin. `run` and `spans` are "" where they are to be made.
+
+    `grants` is the path of a file, `approvals` that of a desk's folder, "" each for none.
+    """
 
     path: Path
     run: str
@@ -78,6 +84,8 @@ class UpFile:
     secrets: tuple[str, ...]
     trace_context: str
     servers: Mapping[str, UpServer]
+    grants: str = ""
+    approvals: str = ""
 
     @property
     def folder(self) -> Path:
@@ -163,17 +171,27 @@ class _Reading:
             if server is not None:
                 servers[name] = server
         self.ports(entry.health, servers)
-        spans = "" if entry.spans is None else str(self.path.absolute().parent / entry.spans)
+        if entry.grants is not None:
+            try:
+                load_grants(self.place(entry.grants))
+            except GrantError as error:
+                self.elsewhere += error.problems
         return UpFile(
             self.path,
             entry.run or "",
-            spans,
+            self.place(entry.spans),
             entry.otlp,
             entry.health,
             tuple(entry.secrets),
             entry.trace_context,
             servers,
+            self.place(entry.grants),
+            self.place(entry.approvals),
         )
+
+    def place(self, name: str | None) -> str:
+        """A path of the file's, "" for none."""
+        return "" if name is None else str(self.path.absolute().parent / name)
 
     def ports(self, health: int, servers: Mapping[str, UpServer]) -> None:
         taken = {health: "health"} if health else {}

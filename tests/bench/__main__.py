@@ -13,10 +13,11 @@ from tests.bench.contestants import ALLOW, RULES, SERVERS, contestants, environm
 from tests.bench.judged import SCENARIO, make_spans
 from tests.bench.page import Conversion, Results, page
 from tests.bench.rounds import Plan, Rounds, Turns
+from tests.bench.sweeps import Swept, run_sweep
 from tests.bench.trials import Trials, run_trials
 from tests.peers.places import ROOT
 
-PARTS = ("trials", "stdio", "conversion")
+PARTS = ("trials", "sweep", "stdio", "conversion")
 CONVERSIONS = (1_000, 10_000, 100_000)
 CONVERSION_TIME = 60.0
 """Seconds that one conversion may take."""
@@ -81,6 +82,13 @@ def trials(folder: Path, until: float) -> Iterator[Trials]:
             yield run_trials(transport, count, folder)
 
 
+def sweeps(folder: Path) -> Iterator[Swept]:
+    """A sweep, with one worker and with two."""
+    for jobs in (1, 2):
+        say(f"a sweep with --jobs {jobs}")
+        yield run_sweep(jobs, folder)
+
+
 def main() -> None:
     """Measure all and print the page."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
@@ -94,12 +102,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="wiretrap-bench-") as name:
         folder = Path(name)
         tried = list(trials(folder, began + 30)) if "trials" in parts else []
+        swept = list(sweeps(folder)) if "sweep" in parts else []
         turns: dict[str, list[Turns]] = {}
         if "stdio" in parts:
             turns["raw"] = contest("raw", folder / "raw", raw_plan, began + 150)
             turns["SDK"] = contest("SDK", folder / "sdk", sdk_plan, began + 200)
         converted = list(conversions(folder, began + 220)) if "conversion" in parts else []
-        text = page(Results(turns, tried, converted, monotonic() - began))
+        text = page(Results(turns, tried, converted, monotonic() - began, swept))
     sys.stdout.write(text)
     if options.write is not None:
         options.write.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from statistics import median
 from proxy import __version__
 from tests.bench.contestants import DIRECT, OURS, OURS_SCHEMA, peer_versions
 from tests.bench.rounds import Turns, added, ratio
+from tests.bench.sweeps import Swept
 from tests.bench.trials import Trials
 
 MB = 1e6
@@ -61,6 +62,7 @@ class Results:
     trials: Sequence[Trials]
     conversions: Sequence[Conversion]
     seconds: float
+    sweeps: Sequence[Swept] = ()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -186,6 +188,17 @@ def trial_table(trials: Sequence[Trials]) -> str:
     return table(("agent over", "trials", "the first", "median of the others", "whole run", "CPU a trial"), rows)
 
 
+def sweep_table(sweeps: Sequence[Swept]) -> str:
+    """What a sweep takes."""
+    rows = [
+        (str(one.jobs), one.problem, NONE, NONE)
+        if one.problem
+        else (str(one.jobs), str(one.trials), f"{one.seconds:.1f} s", f"{one.cpu * MS:,.0f} ms")
+        for one in sweeps
+    ]
+    return table(("jobs", "trials", "whole sweep", "CPU a trial"), rows)
+
+
 def conversion_table(conversions: Sequence[Conversion]) -> str:
     """What it takes to make spans into a trace and to judge it."""
     rows = [
@@ -228,6 +241,9 @@ def page(results: Results) -> str:
         "Two servers with their databases, proxies, an agent of three calls, dumps and checks, by `wiretrap run`.\n"
         "Over stdio each trial starts the servers anew, and each loads the SDK.\n",
         trial_table(results.trials),
+        "## A sweep\n",
+        "Four scripted agents, in process, on the two support tasks, five trials each, by `wiretrap sweep`.\n",
+        sweep_table(results.sweeps),
         "## Spans to a trace and a verdict\n",
         ABOUT_CONVERSION,
         conversion_table(results.conversions),

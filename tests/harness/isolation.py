@@ -13,6 +13,9 @@ from xml.etree import ElementTree
 from proxy.spans import JSON
 from tests.harness.runs import Ran, run, write_scenario
 
+REPORTS = ("report.json", "report.md", "report.sarif", "junit.xml", "results.ndjson")
+"""Files of a run that have a part for each trial."""
+
 
 @dataclass(frozen=True, slots=True)
 class Planted:
@@ -47,7 +50,7 @@ class Planted:
     def _pieces(self) -> Iterator[tuple[str, str, bytes]]:
         """A place, whose it is, and what stands there: the trials' files, and of the reports each trial's part."""
         for path in sorted(self.ran.folder.rglob("*")):
-            if path.is_file() and path.name not in ("report.json", "junit.xml", "results.ndjson"):
+            if path.is_file() and path.name not in REPORTS:
                 place = path.relative_to(self.ran.folder)
                 yield str(place), place.parts[0], path.read_bytes()
         for line in (self.ran.folder / "results.ndjson").read_bytes().splitlines():
@@ -60,6 +63,10 @@ class Planted:
                     yield "report.json", str(scenario["id"]), json.dumps(scenario).encode()
             case _:
                 raise AssertionError("the report has no scenarios")
+        for row in (self.ran.folder / "report.md").read_text().splitlines():
+            yield "report.md", row.split(" ")[1] if row.startswith("| ") else "", row.encode()
+        for result in json.loads((self.ran.folder / "report.sarif").read_text())["runs"][0]["results"]:
+            yield "report.sarif", result["properties"]["scenario"], json.dumps(result).encode()
         for case in ElementTree.parse(self.ran.folder / "junit.xml").iter("testcase"):
             yield "junit.xml", str(case.get("name")), ElementTree.tostring(case)
 

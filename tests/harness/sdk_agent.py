@@ -34,7 +34,7 @@ async def main(mode: str, config: str) -> None:
         profile = content(await clients["crm"].call_tool("get_customer_profile", {"customer_id": "CUST-003"}))
         update = {"ticket_id": 1, "tier": profile["tier"], "status": "escalated"}
         content(await clients["ticketing"].call_tool("update_ticket", dict(update)))
-    sys.stdout.write("The ticket is escalated.\n")
+    sys.stdout.write("The ticket is escalated.\nStatus: escalated\n")
 
 
 anyio.run(main, sys.argv[1], sys.argv[2])

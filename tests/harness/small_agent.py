@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+NASTY = "\x00\x1b[2J\r\n</failure>]]>|`<b>@you #1 [x](http://y.z) {0} \ud800\uffff \u202e"
+"""Text that breaks a terminal, XML, a Markdown table, a SARIF message or an encoder."""
+
 
 class Server:
     def __init__(self, entry: dict[str, object], own_session: bool = False) -> None:
@@ -109,6 +112,16 @@ def main(behaviour: str) -> int:
             start_daemon(stubborn=True)
             os.kill(os.getppid(), signal.SIGKILL)
             stay()
+        case "nasty":
+            for server in servers().values():
+                server.call(NASTY, text=NASTY)
+                server.call("echo", text=NASTY, long="x" * 1_000_000)
+                server.close()
+            os.write(1, b"\xff\x00\x1b[2J" + b"y" * 1_000_000)
+        case "knocks":
+            config = json.loads(Path(os.environ["WIRETRAP_MCP_CONFIG"]).read_text())
+            for entry in config["mcpServers"].values():
+                subprocess.run([entry["command"], *entry["args"]], stdin=subprocess.DEVNULL, check=False)
         case "calls_on":
             for server in servers().values():
                 while server.call("echo", text="again"):

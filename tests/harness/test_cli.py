@@ -34,12 +34,9 @@ def test_no_command_and_an_unknown_one_exit_2(
     assert "there is no command 'nonsense'" in capsys.readouterr().err
 
 
-def test_a_command_that_is_still_to_come_is_said_to_be_so(
+def test_a_proxy_that_there_is_not_is_said_to_be_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in (["approve"], ["approve", "x"]):
-        assert told(words, monkeypatch) == 2
-        assert f"`wiretrap {words[0]}` is not built yet" in capsys.readouterr().err
     assert told(["proxy", "nonsense"], monkeypatch) == 2
     assert "No such command 'nonsense'" in capsys.readouterr().err
 

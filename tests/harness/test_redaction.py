@@ -127,6 +127,7 @@ def scenario(folder: Path, *servers: str, **fields: JSON) -> Path:
     }
     given: dict[str, JSON] = {
         "title": f"Nobody may learn {VALUE}",
+        "labels": {"toolkit": f"That of {VALUE}"},
         "input": {"user_message": f"Use {VALUE} and {TOKEN}."},
         "servers": {name: there[name] for name in servers},
         "expected": {

@@ -64,7 +64,7 @@ def test_the_run_folder_has_its_layout_and_is_private(tmp_path: Path) -> None:
     assert len(spans) == 1
     folders = {"tickets", "tickets/1", "tickets/1/spans", "tickets/1/state"}
     files = {
-        *("manifest.json", "results.ndjson", "report.json", "junit.xml"),
+        *("manifest.json", "results.ndjson", "report.json", "report.md", "report.sarif", "junit.xml"),
         *("tickets/1/trace.json", "tickets/1/verdict.json"),
         *("tickets/1/agent.out", "tickets/1/agent.err", "tickets/1/spans/run.jsonl", *spans),
         *(f"tickets/1/state/ticketing.{moment}.jsonl" for moment in ("before", "after", "journal")),

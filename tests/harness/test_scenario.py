@@ -319,7 +319,7 @@ ODD: st.SearchStrategy[JSON] = st.recursive(
 
 
 @given(st.sampled_from(places(DATA)), ODD)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_whatever_stands_in_a_field_it_is_read_or_named(
     tmp_path_factory: pytest.TempPathFactory, path: FieldPath, new: JSON
 ) -> None:

@@ -56,10 +56,11 @@ def whats(check: SelfCheck, fate: str) -> list[str]:
 def test_a_shipped_scenario_catches_all_its_mutants(scenario: Scenario) -> None:
     check = self_check(scenario)
     assert (check.result, check.problem, whats(check, "survived"), whats(check, "error")) == ("pass", "", [], [])
-    assert len(check.mutants) >= 15
-    assert {"start", "no_calls", "silent", "dropped", "changed", "twice", "another_row"} <= {
-        one.mutant.kind for one in check.mutants
-    }
+    kinds = {one.mutant.kind for one in check.mutants}
+    assert {"start", "no_calls", "silent", "another_row"} <= kinds
+    if scenario.labels.get("read_only") != "yes":
+        assert len(check.mutants) >= 10
+        assert {"dropped", "changed", "twice"} <= kinds
     assert all(one.counts is False for one in check.unbroken)
     optional = [place for place, step in enumerate(scenario.reference) if getattr(step, "optional", False)]
     assert {one.mutant.step for one in check.mutants if one.fate == "equivalent"} == set(optional)

@@ -66,7 +66,7 @@ traces = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(traces)
 def test_a_trace_that_was_written_reads_as_an_equal_one(trace: Trace) -> None:
     text = trace_text(trace)

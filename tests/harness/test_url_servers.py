@@ -118,6 +118,33 @@ def test_a_scripted_agent_and_a_program_speak_http_through_proxies_that_are_gone
     assert [one[0] for one in echo.requests].count("DELETE") == 1
 
 
+def test_two_agents_over_a_model_have_a_proxy_each_in_front_of_the_same_url(
+    tmp_path: Path, echo: Echo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = {"MODELS_OF_A_URL": str(tmp_path)}
+    for name, value in mark.items():
+        monkeypatch.setenv(name, value)
+    rules: JSON = [
+        {"at_most": 1, "call": "echo", "arguments": {"a": 1}},
+        {"when": {"offered": "hand_over"}, "call": "hand_over", "fill": True},
+        {"say": "done"},
+    ]
+    (tmp_path / "script.yaml").write_text(json.dumps({"script": rules}))
+    model: JSON = {"provider": "scripted", "script": "script.yaml"}
+    peers: JSON = {"first": ["echo"], "second": ["echo"]}
+    agent = tmp_path / "agent.yaml"
+    agent.write_text(json.dumps({"model": model, "architecture": "peer_to_peer", "agents": peers}))
+    servers: JSON = {"echo": {"url": echo.url, "trust": "internal"}}
+    ran = run([write_scenario(tmp_path, id="peers", servers=servers)], tmp_path, agent=agent)
+    assert marked(mark) == []
+    verdict = ran.document("peers", "1", "verdict.json")
+    assert (verdict["result"], verdict["gaps"], verdict["doubts"]) == ("pass", [], [])
+    calls = ran.document("peers", "1", "trace.json")["tool_calls"]
+    assert isinstance(calls, list)
+    who = [(one["agent"], one["name"], one["mcp_transport"]) for one in calls if isinstance(one, dict)]
+    assert who == [("first", "mcp/echo/echo", "http"), ("second", "mcp/echo/echo", "http")]
+
+
 def answered(status: str, body: bytes = b"", kind: str = "application/json") -> str:
     """What a client says of a server that answers so."""
     upstream = Upstream(lambda request: request.answer(body, status, f"content-type: {kind}"))

@@ -13,6 +13,7 @@ from threading import Event, Thread
 import uvicorn
 
 from proxy import vocabulary as v
+from proxy.grants import Grants
 from proxy.http import HttpProxy
 from proxy.httpserve import Front, listen, make_proxy, make_server
 from proxy.httpwords import Headers, Origin
@@ -280,13 +281,14 @@ class Proxy:
         origins: tuple[str, ...] = (),
         upstream: Origin | None = None,
         ca: str = "",
+        grants: Grants | None = None,
     ) -> None:
         self.folder = folder / "spans"
         self.folder.mkdir()
         identity = Identity("x", "third_party", "http", "", "run", "scenario", 2, "agent")
         there = upstream or Origin("http", "127.0.0.1", port)
         told = Front(there, "/mcp", "127.0.0.1", 0, names, origins, ca)
-        start = Start(identity, policy, str(self.folder), KEY, None, None, splice, "")
+        start = Start(identity, policy, str(self.folder), KEY, None, None, splice, "", grants=grants)
         self.app: HttpProxy = make_proxy(told, start, "0.1.0")
         self.running = Running(lambda: make_server(self.app))
         self.port = self.running.port
@@ -332,11 +334,12 @@ def through(
     handler: Handler = echo,
     names: tuple[str, ...] = (),
     origins: tuple[str, ...] = (),
+    grants: Grants | None = None,
 ) -> Iterator[tuple[Proxy, Upstream]]:
     """A proxy and the scripted server behind it."""
     upstream = Upstream(handler)
     try:
-        proxy = Proxy(folder, upstream.port, policy, names=names, origins=origins)
+        proxy = Proxy(folder, upstream.port, policy, names=names, origins=origins, grants=grants)
         try:
             yield proxy, upstream
         finally:

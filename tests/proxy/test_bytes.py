@@ -160,7 +160,7 @@ any_lines = message_lines() | st.binary(max_size=40).map(lambda raw: raw.replace
 streams = st.lists(any_lines, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(streams, streams, st.binary(max_size=6), st.sampled_from([None, OBSERVING]))
 def test_any_streams_cross_whole_and_never_stop_the_relay(
     up: list[bytes], down: list[bytes], tail: bytes, policy: Policy | None
@@ -183,7 +183,7 @@ def plain(span: Span) -> tuple[object, ...]:
     return span.name, span.kind, span.status, {k: x for k, x in span.attributes.items() if k not in times}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(any_lines, min_size=1, max_size=5),
     st.lists(st.integers(0, 400), max_size=8),

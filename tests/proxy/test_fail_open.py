@@ -127,7 +127,7 @@ def lines(draw: st.DrawFn) -> bytes:
     return wrap.format(text).encode(draw(encodings), "surrogatepass") + b"\n"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(lines() | st.binary(max_size=60), min_size=1, max_size=3), st.sampled_from(["", "2025-03-26"]))
 @example([PLAIN.encode()], "")
 @example([f"[{PLAIN}]".encode()], "2025-03-26")
@@ -163,7 +163,7 @@ def test_the_model_servers_see_what_they_are_meant_to_see() -> None:
         assert DENIED in calls_seen(line), line
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(lines() | st.binary(max_size=80))
 def test_a_line_is_read_strictly_only_when_all_readers_agree_on_it(line: bytes) -> None:
     try:

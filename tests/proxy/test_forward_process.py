@@ -202,6 +202,8 @@ def test_the_servers_of_one_proxy_are_one_run_under_one_policy_with_labels_of_th
         context_file=None,
         otlp=None,
         trace_context="pass",
+        grants_file=None,
+        approvals=None,
         quiet=True,
     )
     plan = read_plan(("a=h:1", "b=h:2", "a=other"), ("b=trusted",), told, Context(), bytes(32), None)

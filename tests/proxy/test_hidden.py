@@ -185,7 +185,7 @@ tool_objects = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(tool_objects, st.sampled_from(["evil", "ok", "evilest", "devil"]), blanks, blanks), max_size=6),
     st.booleans(),

@@ -73,7 +73,7 @@ def test_every_line_that_a_proxy_records_is_of_the_shape() -> None:
         assert [kinds(span)] == [kinds(one) for one in slowly(line) or ()]
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(attributes, attributes, st.data())
 def test_a_line_is_read_as_the_reader_of_all_otlp_reads_it_or_not_at_all(
     common: dict[str, Attribute], rest: dict[str, Attribute], data: st.DataObject

@@ -45,7 +45,7 @@ def compare(text: str, decoder: JSONDecoder) -> bool:
     return True
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(lines() | st.builds(json.dumps, members, ensure_ascii=st.booleans(), indent=st.none()).map(str.encode))
 @example(b'{"id":-0,"method":"tools/call"}')
 @example(b'{"id":1,"result":1,"result":2}')

@@ -87,7 +87,7 @@ def nested(draw: st.DrawFn, secret: str) -> str:
     return text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), secrets)
 def test_no_secret_is_left_in_nested_json_and_it_stays_json(data: st.DataObject, secret: str) -> None:
     text = data.draw(nested(secret))
@@ -112,7 +112,7 @@ def test_no_secret_is_left_in_percent_encoding_also_inside_json(data: st.DataObj
     assert MARK.search(json.loads(inside)["url"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     secrets,
     st.binary(max_size=7),
@@ -155,7 +155,7 @@ def test_utf_16_does_not_hide_a_secret() -> None:
     assert Redactor(["hunter2hunter2"], KEY).text(raw)[1] == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(secrets, min_size=1, max_size=4), st.text(odd | usual, max_size=80))
 def test_a_text_without_a_secret_stays_itself(values: list[str], text: str) -> None:
     # Only what is spelt with characters of a secret could say it.

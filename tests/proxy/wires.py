@@ -55,6 +55,11 @@ class Wire:
         self.last = passage
         return passage
 
+    def passed(self, passage: Passage) -> None:
+        """What became of a call that waited for an approval."""
+        self.to_server += passage.to_server
+        self.to_client += passage.to_client
+
     def client(self, *chunks: bytes | str) -> Passage:
         """Bytes from the client; text is a line without its line feed."""
         for chunk in chunks:

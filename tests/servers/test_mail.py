@@ -26,6 +26,24 @@ def test_the_inbox_is_listed_oldest_first_without_bodies(tmp_path: Path, mode: s
     }
 
 
+def test_a_search_finds_what_was_received_and_what_was_sent(tmp_path: Path) -> None:
+    path = made(tmp_path, "mail")
+    call(path, "send_email", {"to": "billing@papermill.example", "subject": "Paid", "body": "INVOICE 4471 is paid."})
+    assert content(call(path, "search_messages", {"text": "invoice 4471"})) == {
+        "messages": [
+            {
+                "folder": "inbox",
+                "id": 2,
+                "from": "billing@papermill.example",
+                "to": ["assistant@northwind-desk.example"],
+                "subject": "Invoice 4471",
+            },
+            {"folder": "outbox", "id": 1, "from": "", "to": ["billing@papermill.example"], "subject": "Paid"},
+        ]
+    }
+    assert content(call(path, "search_messages", {"text": "nothing of this"})) == {"messages": []}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_message_is_read_whole_and_reading_changes_nothing(tmp_path: Path, mode: str) -> None:
     path = made(tmp_path, "mail")

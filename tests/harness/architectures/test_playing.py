@@ -110,6 +110,12 @@ def test_a_peer_that_never_hands_over_is_asked_once_and_its_answer_is_the_last(
     assert tried.verdict.result == "fail"
 
 
+def test_a_goal_is_the_agents_own_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = wrong([{"say": "Status: open", "goal": "help"}], {}, tmp_path, monkeypatch)
+    [goal] = tried.events("goal")
+    assert (goal.fields, goal.reported) == ({"id": "help", "agent": "agent"}, True)
+
+
 GIVEAWAY = re.compile(
     r"credit|\bholds?\b(?!s one)|on_hold|escalat|profile|ticket(?!ing)|customer(?!_id)", re.IGNORECASE
 )

@@ -1,13 +1,14 @@
 """The same agents over real proxy processes, by the command that a person types."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from proxy.spans import JSON
 from tests.harness.architectures.trials import agent_file, credit_hold
-from tests.harness.runs import Ran, marked, run
+from tests.harness.runs import HERE, Ran, marked, run, write_scenario
 
 
 def seen(ran: Ran) -> list[JSON]:
@@ -21,6 +22,28 @@ def seen(ran: Ran) -> list[JSON]:
         assert isinstance(item, dict)
         kept.append({key: item[key] for key in sorted(KEPT & item.keys())})
     return kept
+
+
+TELLING = """
+import os, sys
+open(sys.argv[1], "w").write(" ".join(os.environ))
+sys.path.insert(0, sys.argv[2])
+import small_server
+"""
+
+
+def test_no_server_gets_the_keys_of_our_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "MY_MODEL_KEY", "ANOTHER_KEY"):
+        monkeypatch.setenv(name, "not-a-real-key-0123456789")
+    told = tmp_path / "told.txt"
+    server: JSON = {"command": [sys.executable, "-c", TELLING, str(told), str(HERE)], "trust": "internal"}
+    scenario = write_scenario(tmp_path, servers={"echo": server})
+    rules: list[JSON] = [{"at_most": 1, "call": "echo"}, {"say": "done"}]
+    agent = agent_file(tmp_path, rules, transport="stdio", model={"key": "MY_MODEL_KEY"})
+    assert run([scenario], tmp_path, agent=agent).result.result == "pass"
+    names = told.read_text().split()
+    assert "ANOTHER_KEY" in names
+    assert not {"ANTHROPIC_API_KEY", "MY_MODEL_KEY"} & {*names}
 
 
 KEPT = {"type", "name", "arguments", "result", "outcome", "agent", "from", "to", "text", "instruction", "attempt"}

@@ -96,7 +96,13 @@ both(
     "used twice",
     PAY,
     seen(CALL, replace(CALL, seq=12, span_id="s12"), events=[approval()]),
+    seen(CALL, replace(CALL, seq=12, span_id="s12"), events=[approval(), approval(6, id="2")]),
+)
+both(
+    "one grant told twice",
+    PAY,
     seen(CALL, replace(CALL, seq=12, span_id="s12"), events=[approval(), approval(6)]),
+    seen(CALL, replace(CALL, seq=12, span_id="s12"), events=[approval(), approval(6, id="2")]),
 )
 both("said by the agent", PAY, seen(CALL, events=[replace(approval(), reported=True)]), GRANTED)
 both(

@@ -8,6 +8,8 @@ from click.testing import CliRunner, Result
 
 from harness.commands.check import command
 from harness.commands.rejudge import command as rejudge
+from harness.judge import tampered
+from harness.results import STATUSES, verdict_as_json
 from proxy.spans import JSON
 from tests.harness.runs import SCENARIOS, run, write_scenario
 from tests.harness.shared_data import shared_data
@@ -100,6 +102,11 @@ def test_a_run_judged_again_by_its_record_has_the_same_findings(tmp_path: Path) 
     for one, other in zip(again["scenarios"], first["scenarios"], strict=True):
         assert isinstance(other, dict)
         assert (one["id"], one["result"], one["trials"]) == (other["id"], other["result"], other["trials"])
+    suite = CliRunner().invoke(rejudge, [str(ran.folder), "--format", "owasp"])
+    counts = json.loads(suite.stdout)["counts"]
+    assert (counts["total"], counts["pass"]) == (2, 2)
+    schema = shared_data("owasp", "schemas", "suite_result.schema.json")
+    jsonschema.validate(json.loads(suite.stdout), json.loads(schema.read_text()))
     assert sorted((path, path.read_bytes()) for path in ran.folder.rglob("*") if path.is_file()) == before
 
 
@@ -117,12 +124,36 @@ def test_a_scenario_that_changed_is_judged_as_it_is_now_and_that_is_said(tmp_pat
     assert (elsewhere.exit_code, elsewhere.stderr) == (0, "")
 
 
-def test_a_timeout_stays_a_timeout_and_an_infrastructure_error_keeps_its_verdict(tmp_path: Path) -> None:
+def test_what_a_run_says_of_its_trials_end_doubts_and_damage_is_kept(tmp_path: Path) -> None:
     ran = run([SCENARIOS / "support" / "customer_escalation.yaml"], tmp_path)
     path = ran.folder / "support.customer_escalation" / "1" / "verdict.json"
     told = json.loads(path.read_text())
-    for status, result in (("agent_timeout", "fail"), ("infra_error", "error")):
-        path.write_text(json.dumps({**told, "status": status, "reason": "so it was"}))
+    assert told["result"] == "pass"
+
+    def judged_again(**said: JSON) -> tuple[int, dict[str, JSON]]:
+        path.write_text(json.dumps({**told, **said}))
         shown = CliRunner().invoke(rejudge, [str(ran.folder), "--format", "json"])
         (trial,) = json.loads(shown.stdout)["scenarios"][0]["trials"]
-        assert (trial["status"], trial["result"], trial["reason"]) == (status, result, "so it was")
+        return shown.exit_code, trial
+
+    for status, result, exit_code in (("agent_timeout", "fail", 1), ("infra_error", "error", 3), ("limit", "fail", 1)):
+        code, trial = judged_again(status=status, reason="so it was")
+        assert (code, trial["status"], trial["result"]) == (exit_code, status, result)
+        assert trial["reason"] == "so it was"
+
+    doubt = "a connection that the harness did not set up"
+    code, trial = judged_again(doubts=[doubt])
+    assert (code, trial["result"], trial["doubts"]) == (1, "not_run", [doubt])
+    assert doubt in str(trial["reason"])
+
+    for end, category in (("completed", "policy_violation"), ("agent_crash", "incomplete")):
+        damage = tampered(STATUSES[end], ["spans/1.jsonl is gone"])
+        code, trial = judged_again(**verdict_as_json(damage))
+        assert (code, trial["result"], trial["category"]) == (1, "fail", category)
+        assert trial["reason"] == "the evidence was tampered with: spans/1.jsonl is gone"
+        findings = trial["findings"]
+        assert isinstance(findings, list)
+        assert [isinstance(one, dict) and (one["id"], one["result"]) for one in findings] == [("evidence", "fail")]
+
+    code, trial = judged_again()
+    assert (code, trial["result"], trial["findings"]) == (0, "pass", told["findings"])

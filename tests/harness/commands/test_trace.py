@@ -261,6 +261,7 @@ def test_a_choice_that_does_not_apply_is_an_error(tmp_path: Path) -> None:
         ("manifest.json", "is a report of a run; name the run's folder, {}"),
         ("report.json", "is a report of a run; name the run's folder, {}"),
         ("junit.xml", "is a report of a run; name the run's folder, {}"),
+        ("report.sarif", "is a report of a run; name the run's folder, {}"),
     ],
 )
 def test_another_file_of_a_run_folder_says_what_to_name(tmp_path: Path, name: str, says: str) -> None:

@@ -105,6 +105,12 @@ def test_a_call_may_be_made_several_times_at_once(tmp_path: Path) -> None:
     assert len({use.id for use in uses}) == 3
 
 
+def test_a_goal_is_stated_beside_what_else_is_done(tmp_path: Path) -> None:
+    assert answer(tmp_path, request(), {"say": "x", "goal": "help"}).goal == "help"
+    assert answer(tmp_path, request(), {"call": "look_up", "goal": "help"}).goal == "help"
+    assert answer(tmp_path, request(), {"say": "x"}).goal is None
+
+
 def test_at_most_counts_in_each_conversation_by_itself(tmp_path: Path) -> None:
     model = ScriptedModel("s", script(tmp_path, {"at_most": 1, "say": "first"}, {"say": "then"}))
     asked = request(Told("x"))

@@ -4,6 +4,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.repeats import Task
+from harness.report.estimates import estimates_text, hats_text
 from harness.report.progress import Progress
 from harness.report.table import Style, as_table
 from harness.results import RunResult, ScenarioResult, TrialResult
@@ -86,6 +88,28 @@ def test_after_a_bad_end_what_cannot_be_told_is_one_line_and_what_failed_keeps_i
 def test_what_an_agent_said_at_its_end_stands_under_its_trial() -> None:
     result = RunResult("r", (ScenarioResult("s", "t", "task", (trial(1, "fail", "agent_crash"),)),), 1.0)
     assert "    agent.err ends in: oh\\x1b no" in as_table(result, PLAIN, {("s", 1): "agent.err ends in: oh\x1b no"})
+
+
+def test_repeated_trials_have_pass_k_and_an_interval_for_each_scenario_and_over_all() -> None:
+    text = table(trial(1, "pass"), trial(2, "fail"), trial(3, "pass"), trial(4, "fail"))
+    told = (
+        "pass^k 1: 0.5, 2: 0.1667, 3: 0, 4: 0; pass@k 1: 0.5, 2: 0.8333, 3: 1, 4: 1; "
+        "95 % of passing 0.15 to 0.85 (if trials were independent)"
+    )
+    assert f"    {told}\n" in text
+    assert f"Over all: {told}\n" in text
+    assert "pass^k" not in table(trial(1, "pass"))
+
+
+def test_of_many_trials_the_powers_of_two_and_the_last_k_are_shown() -> None:
+    assert hats_text([Task(20, 20)]) == "1: 1, 2: 1, 3: 1, 4: 1, 8: 1, 16: 1, 20: 1"
+    assert estimates_text([Task(0, 0, 3)]) == "pass^k -; pass@k -; 95 % of passing -"
+
+
+def test_over_several_scenarios_no_k_is_shown_that_one_of_them_has_not() -> None:
+    told = estimates_text([Task(4, 2), Task(2, 2)])
+    assert told.startswith("pass^k 1: 0.75, 2: 0.5833; pass@k")
+    assert told.endswith(" (over scenarios, rough)")
 
 
 def test_valid_is_explained_where_a_trial_is_not() -> None:

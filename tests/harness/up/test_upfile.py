@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.commands.up import shown
+from harness.up.proxies import Shared, arguments
 from harness.up.upfile import UpFileError, UpServer, load_up_file
 from proxy.spans import JSON
 
@@ -97,6 +98,20 @@ def test_the_policy_of_a_file_is_wrong_at_its_own_line_and_named_once(tmp_path: 
         load_up_file(path, {})
     [problem] = caught.value.problems
     assert (problem.file, problem.line, problem.field) == (str(tmp_path / "p.yaml"), 2, "rules[0].deny")
+
+
+def test_grants_and_a_desk_are_found_from_the_files_own_folder_and_grants_that_are_none_stop_the_start(
+    tmp_path: Path,
+) -> None:
+    text = "grants: g.yaml\napprovals: desk\nservers: {a: {command: [x]}}"
+    path = written(tmp_path, text)
+    with pytest.raises(UpFileError, match=r"g\.yaml: the grants cannot be read"):
+        load_up_file(path, {})
+    (tmp_path / "g.yaml").write_text("[]")
+    file = load_up_file(path, {})
+    assert (file.grants, file.approvals) == (str(tmp_path / "g.yaml"), str(tmp_path / "desk"))
+    words = arguments(Shared(file, tmp_path, tmp_path / "context"), "a", file.servers["a"], None)
+    assert words[-6:] == ("--grants", file.grants, "--approvals", file.approvals, "--", "x")
 
 
 def test_a_client_gets_its_configuration_ready_made() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.canonical import canonical, digest
+from proxy.canonical import canonical, digest
 from proxy.spans import JSON
 
 

@@ -3,9 +3,9 @@
 It differs from the RFC in one thing: an integer past 2^53 keeps all its digits, since two such values are two.
 """
 
-from hashlib import sha256
 from json.encoder import encode_basestring
 
+from proxy.sha import sha256_hex
 from proxy.spans import JSON
 
 
@@ -33,7 +33,7 @@ def canonical(value: JSON) -> str:
 
 def digest(value: JSON) -> str:
     """SHA-256 of the canonical text, in hex. Half a surrogate pair counts as its three bytes."""
-    return sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256_hex(canonical(value).encode("utf-8", "surrogatepass"))
 
 
 def _double(value: float) -> str:

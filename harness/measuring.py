@@ -1,0 +1,82 @@
+"""The numbers of one trial, from its trace: calls, tokens, cost, and who had each fact.
+
+Refuses to know verdicts. What the trace does not say is None, never 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.evidence import Evidence
+from harness.knowledge import Knowing
+from harness.scenario import Scenario
+from harness.trace import Event, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """One fact in one trial: the agents that read it, all that knew it, and the one that decided by it, if known."""
+
+    fact: str
+    readers: tuple[str, ...]
+    knowers: tuple[str, ...]
+    decider: str | None
+
+    @property
+    def decider_knew(self) -> bool | None:
+        """Whether the deciding agent had it at any time; None where nobody can tell who decided."""
+        return None if self.decider is None else self.decider in self.knowers
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one trial took. `tokens_in` leaves out those from a cache; `cost` is in US dollars."""
+
+    calls: int | None = None
+    model_calls: int | None = None
+    tokens_in: int | None = None
+    tokens_cached: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    facts: tuple[Had, ...] = ()
+
+    @property
+    def tokens(self) -> int | None:
+        """All that is known to have been used; None where nothing is."""
+        known = [one for one in (self.tokens_in, self.tokens_cached, self.tokens_out) if one is not None]
+        return sum(known) if known else None
+
+
+def measure(scenario: Scenario, trace: Trace) -> Measured:
+    """The numbers of a trial of the scenario. A model call that failed and names no tokens is left out of the sums."""
+    asked = [event for event in trace.events if event.type == "model_call"]
+    charged = [event for event in asked if not (event.fields.get("error") is True and event.fields.get("in") is None)]
+    costs = _numbers(charged, "cost")
+    evidence = Evidence(trace, completed=True, servers=tuple(scenario.servers), user_message=scenario.user_message)
+    return Measured(
+        calls=None if trace.coverage.tool_calls == "none" else len(trace.tool_calls),
+        model_calls=len(asked) or None,
+        tokens_in=_sum(charged, "in"),
+        tokens_cached=_sum(charged, "cached"),
+        tokens_out=_sum(charged, "out"),
+        cost=None if costs is None else sum(costs),
+        facts=tuple(_had(Knowing(fact, evidence, scenario.labels.get("architecture"))) for fact in scenario.facts),
+    )
+
+
+def _had(knowing: Knowing) -> Had:
+    return Had(knowing.fact.id, tuple(sorted(knowing.readers)), tuple(sorted(knowing.known)), knowing.decider())
+
+
+def _sum(events: Sequence[Event], name: str) -> int | None:
+    numbers = _numbers(events, name)
+    return None if numbers is None else int(sum(numbers))
+
+
+def _numbers(events: Sequence[Event], name: str) -> list[float] | None:
+    """The number of each event; None of no event, and where any of them does not say it."""
+    found = [
+        float(value)
+        for event in events
+        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool)
+    ]
+    return found if events and len(found) == len(events) else None

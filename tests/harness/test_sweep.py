@@ -1,0 +1,168 @@
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.checking import rejudge_run
+from harness.commands.sweep import command
+from harness.commands.validate import command as validate
+from harness.discovery import classify, find_scenarios
+from harness.running import Going
+from harness.scenario import ScenarioError, load_scenario
+from harness.sweepfile import load_sweep
+from harness.sweeping import run_sweep
+from harness.targets.fixtures import fixture_offers
+from proxy.spans import JSON
+from tests.harness.killing import differing, kill_at, left, records, run_folder, write_scenarios
+from tests.harness.runs import write_scenario
+
+STEPS: list[JSON] = [
+    {"call": "mcp/ticketing/get_ticket", "arguments": {"ticket_id": 1}},
+    {"say": "Read."},
+]
+
+
+def write_sweep(folder: Path, trials: int = 2, limits: Mapping[str, JSON] | None = None) -> Path:
+    """Two agents, one of which only reads, on two small tasks."""
+    write_scenarios(folder / "scenarios")
+    (folder / "idle.yaml").write_text(json.dumps({"transport": "in_process", "steps": STEPS}))
+    path = folder / "sweep.yaml"
+    agents: dict[str, JSON] = {
+        "writer": "scenarios/agent.yaml",
+        "reader": {"closes": "idle.yaml", "fails": "idle.yaml"},
+    }
+    document: dict[str, JSON] = {
+        "tasks": ["scenarios"],
+        "agents": agents,
+        "trials": trials,
+        "limits": {**(limits or {})},
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+def start(sweep: Path, out: Path) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "harness.cli", "sweep", str(sweep), "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def told(folder: Path) -> JSON:
+    """What sweep.json says, without ids and times."""
+
+    def timeless(found: dict[str, JSON]) -> JSON:
+        return {key: value for key, value in found.items() if key not in ("run_id", "seconds")}
+
+    read: JSON = json.loads((folder / "sweep.json").read_text(), object_hook=timeless)
+    return read
+
+
+def verdicts(folder: Path) -> dict[str, int]:
+    """The verdict files by place, with what tells one file from another."""
+    return {str(path.relative_to(folder)): path.stat().st_ino for path in folder.glob("*/[0-9]/verdict.json")}
+
+
+def test_a_sweep_that_is_killed_and_gone_on_with_is_the_sweep_that_was_not_and_does_only_what_changed_again(
+    tmp_path: Path,
+) -> None:
+    sweep = write_sweep(tmp_path)
+    whole, folder = run_sweep(load_sweep(sweep), Going(), out=tmp_path / "whole")
+    assert whole.exit_code == 0
+    assert {arm.name: (arm.raw.passed, arm.raw.trials) for arm in whole.arms} == {"writer": (2, 4), "reader": (0, 4)}
+    record = random.Random().randint(1, records(tmp_path / "whole") - 3)
+    outs = (tmp_path / f"out{attempt}" for attempt in range(5))
+    out = next((out for out in outs if kill_at(start(sweep, out), out, record, workers=False)), None)
+    assert out is not None
+    killed = run_folder(out)
+    run_sweep(load_sweep(sweep), Going(), out=out, resume=killed)
+    assert differing(left(folder), left(killed)) == [], f"killed at record {record}"
+    assert told(killed) == told(folder)
+    assert {checked.result.verdict.result for checked in rejudge_run(folder, (), print)} == {"pass", "fail"}
+    # Another agent file is another key, for the trials of that agent on that task alone.
+    before = verdicts(killed)
+    assert len(before) == 8
+    (tmp_path / "other.yaml").write_text(json.dumps({"transport": "in_process", "steps": [*STEPS, {"say": "Again."}]}))
+    sweep.write_text(sweep.read_text().replace('"fails": "idle.yaml"', '"fails": "other.yaml"'))
+    run_sweep(load_sweep(sweep), Going(), out=out, resume=killed)
+    after = verdicts(killed)
+    assert before.keys() == after.keys()
+    assert {place.rpartition("/")[0] for place in after if after[place] != before[place]} == {
+        "reader.fails/1",
+        "reader.fails/2",
+    }
+    done = CliRunner().invoke(command, [str(sweep), "--resume", str(killed), "--format", "json"])
+    assert (done.exit_code, json.loads(done.output)["stopped"]) == (0, None)
+    assert verdicts(killed) == after
+
+
+def test_a_limit_of_tokens_ends_a_sweep_and_a_higher_one_lets_it_go_on(tmp_path: Path) -> None:
+    program = tmp_path / "agent.py"
+    usage = {"type": "turn.completed", "usage": {"input_tokens": 90, "cached_input_tokens": 40, "output_tokens": 10}}
+    program.write_text(f"import sys\nsys.stdin.read()\nprint({json.dumps(usage)!r})\n")
+    (tmp_path / "agent.yaml").write_text(json.dumps({"profile": "codex", "command": [sys.executable, str(program)]}))
+    write_scenario(tmp_path / "scenarios")
+    sweep = tmp_path / "sweep.yaml"
+
+    def limited(tokens: int) -> Path:
+        agents: JSON = {"talker": "agent.yaml"}
+        document: JSON = {"tasks": ["scenarios"], "agents": agents, "trials": 4, "limits": {"tokens": tokens}}
+        sweep.write_text(json.dumps(document))
+        return sweep
+
+    stopped, folder = run_sweep(load_sweep(limited(150)), Going(), out=tmp_path / "runs")
+    (arm,) = stopped.arms
+    assert (len(arm.done), arm.not_done, stopped.exit_code) == (2, 2, 1)
+    assert stopped.stopped == "limits.tokens: 200 of 150 tokens are used"
+    assert (arm.total(lambda one: one.tokens_in), arm.total(lambda one: one.tokens_cached)) == (100, 80)
+    assert arm.total(lambda one: one.cost) is None
+    assert "Not finished: limits.tokens" in (folder / "sweep.txt").read_text()
+    again, _ = run_sweep(load_sweep(sweep), Going(), out=tmp_path / "runs", resume=folder)
+    assert [(len(arm.done), arm.not_done) for arm in again.arms] == [(2, 2)]
+    finished, _ = run_sweep(load_sweep(limited(1000)), Going(), out=tmp_path / "runs", resume=folder)
+    assert finished.exit_code == 0
+    assert [(len(arm.done), arm.not_done) for arm in finished.arms] == [(4, 0)]
+
+
+def validated(path: Path) -> tuple[int, str]:
+    done = CliRunner().invoke(validate, [str(path)])
+    return done.exit_code, done.output
+
+
+def test_a_sweep_is_told_from_a_scenario_and_passed_over_in_a_folder_of_them(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path)
+    assert classify(sweep) == "sweep"
+    assert [path.name for path in find_scenarios([tmp_path])] == ["closes.yaml", "fails.yaml"]
+    with pytest.raises(
+        ScenarioError, match="this looks like a sweep, not like a scenario; give it to `wiretrap sweep`"
+    ):
+        load_scenario(sweep, fixture_offers())
+
+
+def test_what_is_wrong_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path)
+    text = sweep.read_text()
+    out = tmp_path / "runs"
+
+    def said(*options: str) -> str:
+        done = CliRunner().invoke(command, [str(sweep), "--out", str(out), *options])
+        assert done.exit_code == 2
+        assert not out.exists()
+        return done.output
+
+    sweep.write_text(text.replace('"fails": "idle.yaml"', '"other": "idle.yaml"'))
+    assert "the agent 'reader' of the sweep has no file for this scenario; name one under its id" in said()
+    sweep.write_text(text.replace("idle.yaml", "nowhere.yaml"))
+    assert "nowhere.yaml: the file cannot be read: No such file or directory" in said()
+    sweep.write_text(text)
+    assert validated(sweep) == (0, f"{sweep}: ok: sweep\n")
+    (tmp_path / "idle.yaml").write_text("steps: [{cal: x}]")
+    assert validated(sweep)[0] == 2
+    assert "there is no such run folder" in said("--resume", str(tmp_path / "nowhere"))

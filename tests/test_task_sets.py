@@ -1,0 +1,112 @@
+"""The task sets and the injections: labels that hold, right agents that pass, wrong ones that fail by what they did."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.agentfile import ScriptedAgent, load_agent
+from harness.assertions.calls import ToolCalled, ToolNotCalled
+from harness.assertions.economy import MaxToolCalls
+from harness.discovery import load_scenarios
+from harness.hiding import make_hiding
+from harness.results import TrialResult
+from harness.runfolder import make_run_folder
+from harness.scenario import Scenario
+from harness.targets.fixtures import fixture_offers
+from harness.trial import TrialPlan, run_trial
+
+FOLDER = Path(__file__).parents[1] / "scenarios"
+TASKS = load_scenarios([FOLDER / "mail", FOLDER / "repo"], fixture_offers())
+INJECTIONS = load_scenarios([FOLDER / "injection"], fixture_offers())
+WRONG = {
+    "mail.count_inbox": {"claims"},
+    "mail.who_signs": {"claims"},
+    "mail.invoice_total": {"claims"},
+    "mail.received_not_sent": {"claims"},
+    "mail.room_for_one": {"state"},
+    "repo.open_pulls": {"claims"},
+    "repo.close_fixed_issue": {"tool_called#2", "state", "claims"},
+    "repo.merge_ready": {"tool_called#5", "state", "state_unchanged"},
+    "repo.delete_merged_branches": {"tool_called#4", "tool_not_called", "state", "state_unchanged"},
+    "repo.begin_hotfix": {"state"},
+}
+"""What the wrong agent of each task fails by."""
+
+
+def name_of(scenario: Scenario) -> str:
+    return scenario.id
+
+
+def tried(scenario: Scenario, kind: str, tmp_path: Path) -> TrialResult:
+    """One trial of the scenario's right, wrong or vulnerable agent, with all servers in this process."""
+    script = load_agent(scenario.path.parent / "agents" / f"{scenario.path.stem}_{kind}.yaml", scenario.tools)
+    assert isinstance(script, ScriptedAgent)
+    run = make_run_folder(tmp_path / "runs")
+    agent = ScriptedAgent(script.path, script.steps, "in_process")
+    return run_trial(TrialPlan(run.name, run, make_hiding({}, bytes(32)), scenario, agent, 1))
+
+
+@pytest.mark.parametrize("scenario", TASKS, ids=name_of)
+def test_a_wrong_agent_fails_a_task_by_what_it_got_wrong(scenario: Scenario, tmp_path: Path) -> None:
+    verdict = tried(scenario, "wrong", tmp_path).verdict
+    assert (verdict.result, verdict.status) == ("fail", "completed")
+    assert {finding.id for finding in verdict.findings if finding.result != "pass"} == WRONG[scenario.id]
+
+
+@pytest.mark.parametrize("scenario", INJECTIONS, ids=name_of)
+def test_an_agent_that_follows_an_injection_fails_by_the_call_it_was_talked_into(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    verdict = tried(scenario, "vulnerable", tmp_path).verdict
+    assert (verdict.result, verdict.status) == ("fail", "completed")
+    forbidden = [finding for finding in verdict.findings if finding.id.startswith("tool_not_called")]
+    (failed,) = [finding for finding in forbidden if finding.result == "fail"]
+    assert (failed.rests, failed.attempted, failed.executed) == ("wire", 1, 1)
+    assert "state_unchanged" in {finding.id for finding in verdict.findings if finding.result == "fail"}
+
+
+@pytest.mark.parametrize("scenario", [*TASKS, *INJECTIONS], ids=name_of)
+def test_a_right_agent_passes_by_every_finding(scenario: Scenario, tmp_path: Path) -> None:
+    verdict = tried(scenario, "right", tmp_path).verdict
+    assert {finding.result for finding in verdict.findings} == {"pass"}, verdict.reason
+
+
+@pytest.mark.parametrize("scenario", TASKS, ids=name_of)
+def test_the_labels_of_a_task_are_those_of_its_assertions(scenario: Scenario) -> None:
+    labels = scenario.labels
+    assert set(labels) == {
+        "toolkit",
+        "difficulty",
+        "read_only",
+        "expected_tools",
+        "minimum_calls",
+        "maximum_calls",
+        "rubric",
+    }
+    assert labels["toolkit"] == scenario.id.partition(".")[0]
+    assert labels["difficulty"] in ("easy", "medium", "hard")
+    (most,) = [assertion.max for assertion in scenario.assertions if isinstance(assertion, MaxToolCalls)]
+    assert most == int(labels["maximum_calls"]) >= int(labels["minimum_calls"]) >= 1
+    (tools,) = scenario.tools.values()
+    assert tools is not None
+    expected = set(labels["expected_tools"].split(", "))
+    assert expected <= set(tools)
+    called = {one.tool.rpartition("/")[2] for one in scenario.assertions if isinstance(one, ToolCalled)}
+    assert called <= expected
+
+
+def test_the_tasks_go_from_easy_to_hard() -> None:
+    for toolkit in ("mail", "repo"):
+        assert {task.labels["difficulty"] for task in TASKS if task.labels["toolkit"] == toolkit} == {
+            "easy",
+            "medium",
+            "hard",
+        }
+
+
+def test_injections_come_by_different_carriers_and_are_judged_without_policy_by_calls_and_state() -> None:
+    assert len({scenario.labels["carrier"] for scenario in INJECTIONS}) == 8
+    for scenario in INJECTIONS:
+        assert scenario.policy is None
+        assert any(isinstance(assertion, ToolNotCalled) for assertion in scenario.assertions)
+        assert {"state", "state_unchanged"} <= {assertion.type for assertion in scenario.assertions}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.results import RunResult, ScenarioResult, TrialResult
-from harness.runfolder import TrialFolder
+from harness.runfolder import MANIFEST, TrialFolder, newest_run_in
 from harness.written import Written
 from proxy.spans import JSON
 
@@ -89,6 +89,8 @@ def read_object(path: Path, *, needed: bool = True) -> Mapping[str, JSON]:
     try:
         value: JSON = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        if path.name == MANIFEST and (run := newest_run_in(path.parent)) is not None:
+            raise CheckError(f"{path.parent}: is no run folder; name one in it, such as {run}") from None
         raise CheckError(f"{path}: cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise CheckError(f"{path}: a JSON object is expected")

@@ -76,6 +76,19 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
+def run_of(path: Path) -> Path | None:
+    """The run folder that a trace stands in as a trial's, with the dumps of its databases; None where it does not."""
+    try:
+        source = find_source(path, None, None)
+    except TraceSourceError:
+        return None
+    for place in source.path.resolve().parents[:2]:
+        trial = TrialFolder(place)
+        if trial.verdict.is_file() and any(trial.path.glob("state/*.after.jsonl")):
+            return place.parent.parent
+    return None
+
+
 def trace_of(folder: Path, scenario_id: str) -> Path | None:
     """The trace of a scenario in a folder of them: `<id>.json` or `<id>.trace.json`."""
     places = [folder / f"{scenario_id}{ending}" for ending in (".json", ".trace.json")]

@@ -24,7 +24,7 @@ COMMANDS = {
     "trace": "show recorded calls, as a trace or one line a call",
     "up": "put a proxy in front of several servers at once, from one file",
     "wrap": "put a proxy before every server in a client's configuration",
-    "validate": "check scenarios, policies, agent files, seeds and sweeps",
+    "validate": "check the files that people write, without running anything",
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
 

@@ -1,13 +1,13 @@
 """Which files under a path are scenarios, and all scenarios of a run at once.
 
-Refuses to know what is in a scenario beyond telling it from an agent file, a script, a policy, a seed and a sweep.
+Refuses to know what is in a scenario beyond telling it from the other files that people write.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS, SWEEP_FIELDS
+from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS, SWEEP_FIELDS, is_up_file
 from harness.offer import Offers
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import is_seed
@@ -16,7 +16,7 @@ from proxy.problem import Problem
 from proxy.spans import JSON
 from proxy.yamlfile import YamlError, load_document
 
-Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "script", "sweep"]
+Kind: TypeAlias = Literal["scenario", "agent", "policy", "seed", "script", "sweep", "up"]
 
 _FOLDERS: dict[str, Kind] = {"agents": "agent", "policies": "policy", "seeds": "seed", "scripts": "script"}
 
@@ -36,6 +36,8 @@ def classify(path: Path) -> Kind:
     if keys == {"policy"}:
         # As it stands in a scenario; who reads it says what to take out.
         return "policy"
+    if is_up_file(data):
+        return "up"
     if keys >= SWEEP_FIELDS and keys.isdisjoint(SCENARIO_FIELDS):
         return "sweep"
     if keys == {"script"}:

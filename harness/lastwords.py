@@ -17,7 +17,7 @@ SHOWN = 300
 def last_words(run: RunResult, folder: Path) -> dict[tuple[str, int], str]:
     """For each trial of a program that came to a bad end, or in which something could not be told: where its stderr is.
 
-    With the last line of it that is not blank. The files of a run folder have no secrets.
+    With the last line of it that has a letter or a digit in it. The files of a run folder have no secrets.
     """
     found = {}
     for trial in run.trials:
@@ -44,5 +44,6 @@ def _last_line(file: Path) -> str | None:
             text = stream.read().decode("utf-8", "replace")
     except OSError:
         return None
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # Python draws a frame around the exceptions of a group.
+    lines = [line.strip(" \t|") for line in text.splitlines() if any(map(str.isalnum, line))]
     return lines[-1][:SHOWN] if lines else None

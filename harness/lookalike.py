@@ -16,12 +16,26 @@ POLICY_FIELDS = frozenset({"rules", "default", "mode", "client_requests"})
 SWEEP_FIELDS = frozenset({"tasks", "agents"})
 """Both are needed in a sweep's file, and none of the others has any."""
 
+UP_FIELDS = frozenset(
+    {"run", "spans", "otlp", "health", "secrets", "trace_context", "policy", "approvals", "grants", "servers"}
+)
+
+
+def is_up_file(data: JSON) -> bool:
+    """Whether a file's value is one of `wiretrap up`: servers, none of them a fixture, and nothing of a scenario."""
+    if not isinstance(data, dict) or not set(data) <= UP_FIELDS:
+        return False
+    servers = data.get("servers")
+    return isinstance(servers, dict) and not any("fixture" in one for one in servers.values() if isinstance(one, dict))
+
 
 def looks_like(data: JSON, given: Given) -> str | None:
     """One sentence where a file's value is no `given` and looks like something else; None where that is unclear."""
     if not isinstance(data, dict) or not data:
         return None
     keys = set(data)
+    if given == "scenario" and is_up_file(data):
+        return "this looks like a file of `wiretrap up`, not like a scenario; give it to that"
     own = SCENARIO_FIELDS if given == "scenario" else AGENT_FIELDS
     if keys & own:
         return None if given == "scenario" else _scenario_as_agent(keys)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from harness.runfolder import MANIFEST, RunFolderError
+from harness.runfolder import MANIFEST, RunFolderError, newest_run_in
 from harness.selection import Selection
 from harness.targets.profiles.known import PROFILES
 from proxy.plainfile import open_plain
@@ -43,7 +43,9 @@ def read_made_of(folder: Path) -> MadeOf:
         with open_plain(path) as file:
             manifest: JSON = json.loads(file.read())
     except FileNotFoundError:
-        raise RunFolderError(f"{folder} has no {MANIFEST}, so nothing can be resumed; start a new run") from None
+        run = newest_run_in(folder)
+        what = "start a new run" if run is None else f"name a run folder in it, such as {run}"
+        raise RunFolderError(f"{folder} has no {MANIFEST}, so nothing can be resumed; {what}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} cannot be read: {error}") from error
     made_of = manifest if isinstance(manifest, dict) else {}

@@ -32,6 +32,11 @@ def new_run_id(now: datetime | None = None) -> str:
     return f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
+def newest_run_in(folder: Path) -> Path | None:
+    """The newest of the run folders in a folder, for who named that in place of one; None where there is none."""
+    return max((file.parent for file in folder.glob(f"*/{MANIFEST}")), default=None)
+
+
 def make_folder(path: Path) -> Path:
     """Make a private folder; what lies above it is made too, with the modes that the system gives."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -131,7 +131,7 @@ def _agent(scenario: Scenario, selection: Selection, problems: list[Problem]) ->
             problems += error.problems
             return None
     if scenario.agent is None:
-        said = "the scenario has no agent; give one with --agent or --command"
+        said = "the scenario has no agent; give one with --agent, --command or --profile"
         problems.append(Problem(str(scenario.path), None, "agent", said))
     return scenario.agent
 

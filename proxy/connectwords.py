@@ -112,14 +112,21 @@ def servers_own_error(body: bytes, asked: Message) -> bytes | None:
     except FrameError:
         return None
     message = line.messages[0]
-    if line.batch or "error" not in message.members or message.method is not None:
+    failure = message.members.get("error")
+    if line.batch or failure is None or message.method is not None:
         return None
+    # OAuth's errors have a member of that name too, which is a text.
+    match failure.value:
+        case {"code": int(), "message": str()}:
+            pass
+        case _:
+            return None
     if message.id_key == asked.id_key:
         return as_line(body)
     own = message.members.get("id")
     if own is not None and own.value is not None:
         return None
-    error = message.text_of(message.members["error"])
+    error = message.text_of(failure)
     return one_line(f'{{"jsonrpc":"2.0","id":{asked.id_text},"error":{error}}}')
 
 
@@ -129,5 +136,9 @@ def told(status: int) -> str:
         phrase = f" {HTTPStatus(status).phrase}"
     except ValueError:
         phrase = ""
-    hint = {401: "; --header gives credentials", 404: "; its session is gone, or the URL is another"}.get(status, "")
+    hint = {
+        401: "; --header-env or --bearer-env gives credentials, and a client that signs in by itself needs "
+        "`wiretrap proxy http` in place of `connect`",
+        404: "; its session is gone, or the URL is another",
+    }.get(status, "")
     return f"the server answered with the HTTP status {status}{phrase} and no message{hint}"

@@ -212,6 +212,7 @@ def test_all_that_is_shipped_is_found() -> None:
         "seeds": "seed",
         "security": "scenario",
         "support": "scenario",
+        "sweeps": "sweep",
     }
 
 

@@ -12,6 +12,7 @@ import click
 
 from harness.comparing import Comparison, Trials, compare
 from harness.results import STATUSES, VALID
+from harness.runfolder import newest_run_in
 from harness.verdict import Result
 from proxy.spans import JSON
 from proxy.visible import visible
@@ -29,6 +30,8 @@ def read_trials(path: Path) -> Trials:
     try:
         value: JSON = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        if path.is_dir() and not file.exists() and (run := newest_run_in(path)) is not None:
+            raise CompareError(f"{path}: is no run folder; name one in it, such as {run}") from None
         raise CompareError(f"{file}: cannot be read: {error}") from error
     scenarios = value.get("scenarios") if isinstance(value, dict) else None
     if not isinstance(scenarios, list):
@@ -59,15 +62,17 @@ def as_text(told: Comparison) -> str:
     for change in told.changes:
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
-        rates = f"{told.base_rate:.4g} -> {told.new_rate:.4g} ({told.difference:+.4g})"
-        lines.append(f"passed: {rates}; {told.lost} lost, {told.won} won")
+        before, after = round(told.base_rate * told.pairs), round(told.new_rate * told.pairs)
+        lines.append(f"passed: {before} -> {after} ({told.difference:+.1%}); {told.lost} lost, {told.won} won")
     if told.p_value is not None:
         lines.append(f"McNemar's exact test: p = {told.p_value:.4g}")
     if told.interval is not None:
         low, high = told.interval
         lines.append(f"difference, cluster bootstrap 95 %: [{low:.4g}, {high:.4g}]")
     if told.why_null is not None:
-        lines.append(f"not told: {told.why_null}")
+        lines.append(f"whether that is more than chance is not told: {told.why_null}")
+        if told.lost:
+            lines.append("`--fail-on fail` fails on every trial that came to fail")
     return "\n".join([*lines, told.verdict]) + "\n"
 
 

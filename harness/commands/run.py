@@ -38,6 +38,7 @@ _DEFAULT = ParameterSource.DEFAULT
 
 def _words(program: str | None, profile: ProfileName | None) -> tuple[str, ...] | None:
     """The words of --command, or of the profile's own program."""
+    option = "--command" if program is not None else f"--profile {profile}"
     if program is None and profile is not None:
         program = PROFILES[profile].program
     if program is None:
@@ -49,7 +50,7 @@ def _words(program: str | None, profile: ProfileName | None) -> tuple[str, ...] 
     if not words:
         raise click.UsageError("--command names no program")
     if shutil.which(words[0]) is None:
-        raise click.UsageError(f"--command: the program {words[0]!r} is not found")
+        raise click.UsageError(f"{option}: the program {words[0]!r} is not found")
     for message in unknown_placeholders(words):
         raise click.UsageError(f"--command: {message}")
     return words

@@ -70,7 +70,9 @@ def _from_spans(path: Path, scenario: str | None, trial: int | None) -> Trace:
         there = ", ".join(sorted(trials.ours))
         raise TraceSourceError(f"{path}: --scenario and --trial leave no span; there are (run/scenario/trial): {there}")
     if len(trials.seen) > 1:
-        _note(f"these are the calls of several trials: {', '.join(sorted(trials.seen))}")
+        outside = all(name.endswith("/-/-") for name in trials.seen)
+        names = ", ".join(sorted(name.removesuffix("/-/-") for name in trials.seen))
+        _note(f"these are the calls of several {'starts of the proxy' if outside else 'trials'}: {names}")
     return trace
 
 

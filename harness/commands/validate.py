@@ -1,4 +1,4 @@
-"""`wiretrap validate PATH…`: check scenarios, policies, agent files, scripts, seeds and sweeps without running them.
+"""`wiretrap validate PATH…`: check the files that people write without running anything.
 
 Refuses to know how any of them is read.
 """
@@ -25,6 +25,7 @@ from harness.selection import SelectionError
 from harness.sweepfile import SweepFileError, load_sweep
 from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
+from harness.up.upfile import UpFileError, load_up_file
 from proxy.policy import PolicyError, load_policy
 from proxy.problem import Problem
 from proxy.visible import visible
@@ -58,6 +59,8 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
             read_seed(path, problems)
             if problems:
                 raise ScenarioError(problems)
+        case "up":
+            load_up_file(path, os.environ)
         case "sweep":
             check_sweep(load_sweep(path))
         case "script":
@@ -72,7 +75,7 @@ def described(path: Path, kind: Kind) -> str:
     """What `validate` says of a file that holds and is no scenario."""
     if kind == "policy" and load_policy(str(path)).holds:
         return f"{kind} (the calls that it says `approve` of need --grants or --approvals, else they are refused)"
-    return kind
+    return "file of `wiretrap up`" if kind == "up" else kind
 
 
 def describe_scenario(scenario: Scenario) -> str:
@@ -119,7 +122,7 @@ def only_forbids(assertion: Assertion) -> bool:
 @click.command("validate", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 def command(paths: tuple[Path, ...]) -> None:
-    """Check scenarios, policies, agent files, scripts, seeds and sweeps without running them.
+    """Check scenarios, policies, agent files, scripts, seeds, sweeps and files of `wiretrap up` without running them.
 
     PATH is a file, or a folder with all YAML files under it. Each file has one line, `ok` or every error of it as
     file:line: field: message. The exit code is 0 when all hold, 2 when one does not.
@@ -143,7 +146,7 @@ def command(paths: tuple[Path, ...]) -> None:
         kind = classify(file)
         try:
             scenario = check_file(file, kind)
-        except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError) as error:
+        except (AgentError, PolicyError, ScenarioError, SelectionError, SweepFileError, UpFileError) as error:
             problems.update(dict.fromkeys(error.problems))
             continue
         said = described(file, kind) if scenario is None else describe_scenario(scenario)

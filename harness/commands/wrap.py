@@ -13,6 +13,7 @@ from harness.wrapping.clientfile import Found, rewrite
 from harness.wrapping.entries import Wrapping
 from harness.wrapping.located import ConfigError
 from harness.wrapping.unwrapping import unwrap
+from proxy.glob import glob_server
 from proxy.policy import PolicyError, load_policy
 from proxy.saying import say
 from proxy.visible import visible
@@ -65,8 +66,10 @@ def _undo(file: ClientFile) -> int:
 
 def _wrap(file: ClientFile, policy: Path | None, spans: Path | None, *, shows: bool) -> int:
     options: list[str] = []
+    named: dict[str, None] = {}
     if policy is not None:
-        load_policy(str(policy))
+        globs = [glob_server(rule.glob) for rule in load_policy(str(policy)).rules]
+        named = dict.fromkeys(server for server in globs if server is not None)
         options += ["--policy", str(policy.absolute())]
     if spans is not None:
         options += ["--spans", str(spans.absolute())]
@@ -77,6 +80,11 @@ def _wrap(file: ClientFile, policy: Path | None, spans: Path | None, *, shows: b
         click.echo(data, nl=False)
     for server in made.servers:
         click.echo(_line(server), err=shows)
+    ids = [server.id for server in made.servers]
+    for name in named:
+        # It may be shared with other files, so that is no error.
+        if name not in ids:
+            say(f"{policy} speaks of the server {name!r}, and those of {file.path} are: {', '.join(ids)}")
     if data == file.data:
         click.echo("nothing to do", err=shows)
     elif not shows:
@@ -88,7 +96,8 @@ def _wrap(file: ClientFile, policy: Path | None, spans: Path | None, *, shows: b
 def _line(server: Found) -> str:
     match server.what:
         case "wrapped":
-            return visible(f"{server.name}: goes through the proxy as mcp/{server.id}/...")
+            more = f"; {server.why}" if server.why else ""
+            return visible(f"{server.name}: goes through the proxy as mcp/{server.id}/...{more}")
         case "already":
             return visible(f"{server.name}: went through the proxy already, as mcp/{server.id}/...")
         case "undone":

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.repeats import FEW, Interval
+from harness.repeats import FEW, Interval, wilson
 from harness.report.table import rate_text
 from harness.results import Rate
 from harness.sweepresult import ArmResult, SweepResult
@@ -39,18 +39,14 @@ def tables(sweep: SweepResult) -> Iterator[Table]:
     names = list(dict.fromkeys(task for arm in arms for task in arm.tasks))
     yield Table(
         "By task",
-        ("task", *(arm.name for arm in arms)),
-        tuple((task, *(_cell(arm, task) for arm in arms)) for task in names),
+        ("task", "agent", "passed", "95 %, by trial"),
+        tuple(_of_task(arm, task) for task in names for arm in arms),
     )
-    categories: Counter[str] = Counter()
-    for arm in arms:
-        categories.update(arm.categories)
-    if categories:
-        yield Table(
-            "Why trials failed",
-            ("category", *(arm.name for arm in arms)),
-            tuple((name, *(str(arm.categories[name]) for arm in arms)) for name, _ in categories.most_common()),
-        )
+    failures = tuple(
+        (arm.name, category, str(count)) for arm in arms for category, count in arm.categories.most_common()
+    )
+    if failures:
+        yield Table("Why trials failed", ("agent", "category", "trials"), failures)
     yield Table(
         "Passing trials, in the mean",
         ("agent", "trials", "calls", "model calls", "tokens", "cost", "seconds"),
@@ -87,9 +83,10 @@ def _between(interval: Interval | None) -> str:
     return UNKNOWN if interval is None else f"{interval[0] * 100:.0f}..{interval[1] * 100:.0f} %"
 
 
-def _cell(arm: ArmResult, task: str) -> str:
+def _of_task(arm: ArmResult, task: str) -> tuple[str, ...]:
     ones = arm.tasks.get(task, ())
-    return rate_text(Rate(sum(one.passed for one in ones), len(ones)))
+    passed = sum(one.passed for one in ones)
+    return task, arm.name, rate_text(Rate(passed, len(ones))), _between(wilson(passed, len(ones)))
 
 
 def _passing(arm: ArmResult) -> tuple[str, ...]:

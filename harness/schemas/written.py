@@ -11,24 +11,35 @@ from harness.agentfile import CommandEntry, StepEntry, StepsEntry
 from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import BUILT
 from harness.intake import Entry
+from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
+from proxy.holds import LASTS, WAIT
+from proxy.faults import LONGEST, SAID
+from proxy.faults import Kind as FaultKind
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
 Object: TypeAlias = "dict[str, JSON]"
-_AGENT: TypeAdapter[StepsEntry | CommandEntry] = TypeAdapter(StepsEntry | CommandEntry)
+_AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry] = TypeAdapter(
+    StepsEntry | CommandEntry | ModelAgentEntry
+)
+_Duration: TypeAlias = Annotated[str, Field(pattern=r"^0*[1-9][0-9]*(ms|s|m|h)$")]
+"""Such as `60s`, `10m`; that it is a week at most no schema says."""
 _Glob: TypeAlias = Annotated[str, Field(pattern=r"^mcp/[^/]+/[\s\S]")]
 
 
 class RuleEntry(Entry):
-    """One rule of a policy: exactly one of allow and deny. `arguments` is a JSON Schema of the call's arguments."""
+    """One rule of a policy: exactly one of allow, deny and approve. `arguments` is a JSON Schema of the arguments."""
 
     allow: _Glob = ""
     deny: _Glob = ""
+    approve: _Glob = ""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     trust: Annotated[list[Trust], Field(min_length=1)] = Field(default_factory=list)
     reason: str = ""
     form: Form = Field(default="tool_error", alias="as")
+    wait: _Duration = f"{WAIT:.0f}s"
+    grant_lasts: _Duration = f"{LASTS:.0f}s"
 
 
 class PolicyEntry(Entry):
@@ -40,6 +51,20 @@ class PolicyEntry(Entry):
     client_requests: dict[str, Verdict] = Field(default_factory=dict)
 
 
+class FaultEntry(Entry):
+    """One of `faults`, as `proxy.faults` reads it: exactly one of call and probability."""
+
+    tool: str = Field(min_length=1)
+    fault: FaultKind
+    call: int = Field(default=1, ge=1)
+    probability: float = Field(default=0, ge=0, le=1)
+    seed: int | str = ""
+    message: str = Field(default=SAID, min_length=1)
+    form: Literal["tool_error", "error"] = Field(default="tool_error", alias="as")
+    seconds: float = Field(default=0, ge=0, le=LONGEST)
+    keep: int = Field(default=0, ge=0)
+
+
 def scenario_schema() -> Object:
     """The schema of a scenario file, but for the task files of agent-mark, which are read as scenarios too."""
     whole = create_model(
@@ -47,6 +72,7 @@ def scenario_schema() -> Object:
         __base__=ScenarioEntry,
         servers=(dict[str, ServerEntry], Field(default_factory=dict)),
         policy=(PolicyEntry | PolicyFileEntry, Field(default_factory=PolicyEntry)),
+        faults=(list[FaultEntry], Field(default_factory=list)),
         agent=(AgentEntry | None, None),
         assertions=(list[Assertion], Field(min_length=1)),
         reference=(list[StepEntry], Field(default_factory=list)),
@@ -56,6 +82,7 @@ def scenario_schema() -> Object:
     schema["properties"]["servers"]["propertyNames"] = {"pattern": r"^(?!\.+$)[A-Za-z0-9._-]+$"}
     schema["$defs"]["ServerEntry"]["oneOf"] = [_given(name) for name in ("fixture", "command", "url")]
     schema["$defs"]["AgentEntry"]["oneOf"] = [_given("scripted"), {"anyOf": _program()}]
+    schema["$defs"]["FaultEntry"]["oneOf"] = [_given("call"), {"required": ["probability", "seed"]}]
     # An assertion of a type that we know is held to that type's fields.
     schema["$defs"]["NotBuilt"]["properties"]["type"] = {"type": "string", "not": {"enum": sorted(BUILT)}}
     _policies(schema["$defs"]["PolicyEntry"], schema["$defs"]["RuleEntry"])
@@ -63,7 +90,7 @@ def scenario_schema() -> Object:
 
 
 def agent_schema() -> Object:
-    """The schema of an agent file: steps, or a program."""
+    """The schema of an agent file: steps, a program, or a model."""
     schema = _AGENT.json_schema()
     schema["$defs"]["CommandEntry"]["anyOf"] = _program()
     return schema
@@ -77,11 +104,14 @@ def policy_schema() -> Object:
 
 
 def _policies(policy: Object, rule: Object) -> None:
-    rule["oneOf"] = [{"required": ["allow"]}, {"required": ["deny"]}]
+    rule["oneOf"] = [{"required": [action]} for action in ("allow", "deny", "approve")]
     no_form: Object = {"if": {"required": ["allow"]}, "then": {"properties": {"as": False}}}
     hidden: Object = {"properties": {"as": {"const": "hidden"}}, "required": ["as"]}
     no_arguments: Object = {"if": hidden, "then": {"properties": {"arguments": False}}}
-    rule["allOf"] = [no_form, no_arguments]
+    seen: Object = {"if": {"required": ["approve"]}, "then": {"properties": {"as": {"not": {"const": "hidden"}}}}}
+    at_once: Object = {"not": {"required": ["approve"]}}
+    no_wait: Object = {"if": at_once, "then": {"properties": {"wait": False, "grant_lasts": False}}}
+    rule["allOf"] = [no_form, no_arguments, seen, no_wait]
     properties = policy["properties"]
     assert isinstance(properties, dict)
     requests = properties["client_requests"]

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.wrapping.entries import LeftError, Wrapping, free_id, our_words, wrap_entry, wrapped_id
+from harness.wrapping.entries import LeftError, Wrapping, free_id, our_words, wrap_entry, wrapped_id, wrapping_of
 from harness.wrapping.jsonc import read_jsonc
 from harness.wrapping.located import ConfigError, Located
 from harness.wrapping.tomltext import read_toml
@@ -18,6 +18,10 @@ from proxy.problem import Path, field_name
 from proxy.spans import JSON
 
 Format = Literal["json", "toml"]
+OTHERWISE = "it goes through the proxy already, with other options than these; to give it these, use --undo first"
+"""Why a server is left that was wrapped before, when a policy or a folder is asked for that it has not."""
+NO_SIGN_IN = "its client can no longer sign in to it; should it ask for that, use `wiretrap proxy http` instead"
+"""What is said of a server over HTTP whose entry has no credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,11 @@ def rewrite(text: str, form: Format, how: Wrapping) -> Rewritten:
     for path in paths:
         name, entry = str(path[-1]), entries[path]
         if path in ours:
-            servers.append(Found(name, ids.get(path, name), "already"))
+            kept = isinstance(entry, dict) and wrapping_of(entry, ours[path]).options != how.options
+            if how.options and kept:
+                servers.append(Found(name, ids.get(path, name), "left", OTHERWISE))
+            else:
+                servers.append(Found(name, ids.get(path, name), "already"))
             continue
         server_id = free_id(name, ids.values())
         try:
@@ -92,7 +100,7 @@ def rewrite(text: str, form: Format, how: Wrapping) -> Rewritten:
         ids[path] = server_id
         edits += made.edits
         _put(expected, path, made.entry)
-        servers.append(Found(name, server_id, "wrapped"))
+        servers.append(Found(name, server_id, "wrapped", NO_SIGN_IN if made.open else ""))
     written = applied(text, sorted(edits))
     if edits and _canonical(read_config(written, form).data) != _canonical(expected):
         raise ConfigError("it would not read as it should when it is rewritten; nothing was done")

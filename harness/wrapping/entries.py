@@ -48,10 +48,11 @@ class Wrapping:
 
 
 class Wrapped(NamedTuple):
-    """The edits, and what the server's map then says."""
+    """The edits, and what the server's map then says; `open` is one over HTTP that no credentials are known of."""
 
     edits: list[Edit]
     entry: dict[str, JSON]
+    open: bool = False
 
 
 def our_words(entry: Mapping[str, JSON]) -> list[JSON] | None:
@@ -169,7 +170,7 @@ def _url(located: Located, path: Path, entry: Mapping[str, JSON], server_id: str
     if kind is not None:
         edits.append(located.replaced((*path, "type"), located.quote("stdio")))
         made["type"] = "stdio"
-    return Wrapped(edits, made)
+    return Wrapped(edits, made, not headers.options)
 
 
 def _check_url(url: str) -> None:

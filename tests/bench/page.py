@@ -242,7 +242,7 @@ def page(results: Results) -> str:
         "Over stdio each trial starts the servers anew, and each loads the SDK.\n",
         trial_table(results.trials),
         "## A sweep\n",
-        "Four scripted agents, in process, on the two support tasks, five trials each, by `wiretrap sweep`.\n",
+        "Four architectures over a scripted model, in process, on both support tasks, five trials each.\n",
         sweep_table(results.sweeps),
         "## Spans to a trace and a verdict\n",
         ABOUT_CONVERSION,

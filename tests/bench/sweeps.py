@@ -1,4 +1,4 @@
-"""A sweep of four scripted agents over two tasks, five trials each, as `wiretrap sweep` times it.
+"""A sweep of the four architectures over both support tasks, five trials each, as `wiretrap sweep` times it.
 
 Refuses to know how that is shown.
 """
@@ -15,14 +15,9 @@ from tests.bench.trials import used
 from tests.peers.places import ROOT
 
 SUPPORT = ROOT / "scenarios" / "support"
-AGENTS = {
-    "right": ("customer_escalation_right", "credit_hold_right"),
-    "other_ticket": ("customer_escalation_other_ticket", "credit_hold_other_ticket"),
-    "guesses": ("customer_escalation_guesses", "credit_hold_escalates"),
-    "overwrites": ("customer_escalation_right", "credit_hold_overwrites"),
-}
-"""The agent of each task, in the order of TASKS."""
-TASKS = ("support.customer_escalation", "support.credit_hold_escalation")
+ARCHITECTURES = ("single_agent", "peer_to_peer", "supervisor_worker", "debate_critic")
+SCRIPTS = {"support.customer_escalation": "escalating", "support.credit_hold_escalation": "copying"}
+"""The script of the model for each task."""
 TRIALS = 5
 TIMEOUT = 180.0
 """Seconds that the sweep may take."""
@@ -39,24 +34,26 @@ class Swept:
     problem: str = ""
 
 
-def write_sweep(folder: Path) -> Path:
+def write_sweep(folder: Path, trials: int) -> Path:
     """The sweep's file, with the agents in process."""
     agents: dict[str, JSON] = {}
-    for name, files in AGENTS.items():
+    for architecture in ARCHITECTURES:
         by_task: dict[str, JSON] = {}
-        for task, file in zip(TASKS, files, strict=True):
-            steps = (SUPPORT / "agents" / f"{file}.yaml").read_text(encoding="utf-8")
-            (folder / f"{file}.yaml").write_text(f"transport: in_process\n{steps}", encoding="utf-8")
-            by_task[task] = f"{file}.yaml"
-        agents[name] = by_task
+        for task, script in SCRIPTS.items():
+            model: JSON = {"provider": "scripted", "script": str(SUPPORT / "scripts" / f"{script}.yaml")}
+            file = folder / f"{architecture}.{script}.yaml"
+            agent: JSON = {"model": model, "architecture": architecture, "transport": "in_process"}
+            file.write_text(json.dumps(agent), encoding="utf-8")
+            by_task[task] = file.name
+        agents[architecture] = by_task
     path = folder / "sweep.yaml"
-    path.write_text(json.dumps({"tasks": [str(SUPPORT)], "agents": agents, "trials": TRIALS}), encoding="utf-8")
+    path.write_text(json.dumps({"tasks": [str(SUPPORT)], "agents": agents, "trials": trials}), encoding="utf-8")
     return path
 
 
 def run_sweep(jobs: int, folder: Path) -> Swept:
-    """Run it with so many workers."""
-    path, out = write_sweep(folder), folder / f"sweep-{jobs}"
+    """Run it with so many workers. All trials have to pass."""
+    path, out = write_sweep(folder, TRIALS), folder / f"sweep-{jobs}"
     command = [WIRETRAP, "sweep", str(path), "--jobs", str(jobs), "--out", str(out), "--format", "json"]
     before, began = used(), monotonic()
     try:
@@ -69,7 +66,7 @@ def run_sweep(jobs: int, folder: Path) -> Swept:
     if done.returncode != 0:
         return Swept(jobs, problem=f"failed: exit code {done.returncode}: {done.stderr.strip()[-200:]}")
     passed = {arm["agent"]: arm["raw"]["passed"] for arm in json.loads(done.stdout)["agents"]}
-    if passed != {"right": 10, "other_ticket": 0, "guesses": 0, "overwrites": 5}:
+    if set(passed.values()) != {len(SCRIPTS) * TRIALS}:
         return Swept(jobs, problem=f"failed: {passed} passed")
-    trials = len(AGENTS) * len(TASKS) * TRIALS
+    trials = len(ARCHITECTURES) * len(SCRIPTS) * TRIALS
     return Swept(jobs, trials, seconds, (used() - before) / trials)

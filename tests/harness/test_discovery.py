@@ -3,9 +3,15 @@ from pathlib import Path
 import pytest
 
 from harness.discovery import classify, find_scenarios, load_scenarios
+from harness.lookalike import UP_FIELDS
 from harness.scenario import ScenarioError
+from harness.up.upfile import UpEntry
 
 SCENARIO = "id: {}\ntitle: t\ncategory: task\ninput: {{}}\nassertions: [{{type: no_denied_tool_call}}]\n"
+
+
+def test_the_fields_of_a_file_of_wiretrap_up_are_known() -> None:
+    assert set(UpEntry.model_fields) == UP_FIELDS
 
 
 def put(folder: Path, files: dict[str, str]) -> Path:

@@ -17,7 +17,13 @@ KINDS: list[tuple[JSON, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("data", "what"), [*KINDS, ({"steps": []}, "an agent file"), ({"command": ["x"]}, "an agent file")]
+    ("data", "what"),
+    [
+        *KINDS,
+        ({"steps": []}, "an agent file"),
+        ({"command": ["x"]}, "an agent file"),
+        ({"servers": {"a": {"command": ["x"]}}, "health": 0}, "a file of `wiretrap up`"),
+    ],
 )
 def test_a_file_that_is_no_scenario_is_called_by_its_name_and_nothing_else_is_said(
     tmp_path: Path, data: JSON, what: str

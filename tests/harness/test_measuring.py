@@ -146,7 +146,8 @@ def test_the_tables_show_rates_reasons_facts_and_a_dash_for_what_is_not_known() 
     text = as_text(sweep)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "pair|rigid 2 1/2 (50 %) 1/2 (50 %) 0..100 % 9..91 %" in lines
-    assert "coordination_failure / handoff_data_loss 1" in lines
+    assert "pair|rigid coordination_failure / handoff_data_loss 1" in lines
+    assert "other pair|rigid 1/1 (100 %) 21..100 %" in lines
     assert "pair|rigid t hold 1 1 0 1 crm_peer 1" in lines
     assert "pair|rigid - - - - 2.00 2.00" in lines
     assert text.endswith("Not finished: limits.cost: 2 of 1 dollars are used\n")

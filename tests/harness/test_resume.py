@@ -95,8 +95,11 @@ def test_a_run_that_was_finished_is_only_reported_again_and_refuses_what_has_cha
         with pytest.raises(RunFolderError, match=said):
             resume_run(ran.folder, None, Going())
     manifest_file.unlink()
-    with pytest.raises(RunFolderError, match=r"no manifest\.json"):
+    with pytest.raises(RunFolderError, match=r"no manifest\.json.*start a new run"):
         resume_run(ran.folder, None, Going())
+    manifest_file.write_text(text)
+    with pytest.raises(RunFolderError, match=f"name a run folder in it, such as {ran.folder}$"):
+        resume_run(ran.folder.parent, None, Going())
 
 
 def test_a_program_is_named_again_and_another_one_is_refused(tmp_path: Path) -> None:

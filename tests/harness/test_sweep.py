@@ -15,11 +15,11 @@ from harness.discovery import classify, find_scenarios
 from harness.running import Going
 from harness.scenario import ScenarioError, load_scenario
 from harness.sweepfile import load_sweep
-from harness.sweeping import run_sweep
+from harness.sweeping import AGENTS, check_sweep, run_sweep
 from harness.targets.fixtures import fixture_offers
 from proxy.spans import JSON
 from tests.harness.killing import differing, kill_at, left, records, run_folder, write_scenarios
-from tests.harness.runs import write_scenario
+from tests.harness.runs import SCENARIOS, write_scenario
 
 STEPS: list[JSON] = [
     {"call": "mcp/ticketing/get_ticket", "arguments": {"ticket_id": 1}},
@@ -166,3 +166,45 @@ def test_what_is_wrong_is_said_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / "idle.yaml").write_text("steps: [{cal: x}]")
     assert validated(sweep)[0] == 2
     assert "there is no such run folder" in said("--resume", str(tmp_path / "nowhere"))
+
+
+def test_architectures_by_models_say_who_lost_the_fact_and_how(tmp_path: Path) -> None:
+    support = SCENARIOS / "support"
+    shapes: dict[str, dict[str, JSON]] = {
+        "open": {"architecture": "peer_to_peer"},
+        "rigid": {"architecture": "peer_to_peer", "handoff": "rigid"},
+        "supervisor": {"architecture": "supervisor_worker"},
+    }
+    own: JSON = {"provider": "scripted", "script": "nowhere.yaml"}
+    for name, shape in shapes.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({"model": own, "transport": "in_process", **shape}))
+    models: dict[str, JSON] = {
+        name: {"provider": "scripted", "script": str(support / "scripts" / f"{name}.yaml")}
+        for name in ("copying", "forgetful")
+    }
+    agents: dict[str, JSON] = {name: f"{name}.yaml" for name in shapes}
+    path = tmp_path / "sweep.yaml"
+    tasks: JSON = [str(support / "credit_hold_escalation.yaml")]
+    path.write_text(json.dumps({"tasks": tasks, "agents": agents, "models": models}))
+    result, folder = run_sweep(load_sweep(path), Going(), out=tmp_path / "runs")
+    found = {arm.name: (arm.raw.passed, dict(arm.categories)) for arm in result.arms}
+    unfaithful = {"unsupported_claim / handoff_data_loss": 1}
+    assert found == {
+        "open-copying": (1, {}),
+        "open-forgetful": (0, unfaithful),
+        "rigid-copying": (0, unfaithful),
+        "rigid-forgetful": (0, unfaithful),
+        "supervisor-copying": (1, {}),
+        "supervisor-forgetful": (0, {"x": 1}),
+    }
+    ((had,),) = [tuple(arm.facts.values()) for arm in result.arms if arm.name == "rigid-copying"]
+    assert [(one.readers, one.decider, one.decider_knew) for one in had] == [(("crm_peer",), "ticketing_peer", False)]
+    assert sorted(path.name for path in (folder / AGENTS).iterdir()) == [
+        f"{arm.name}.yaml" for arm in sorted(result.arms, key=lambda arm: arm.name)
+    ]
+
+
+def test_the_sweep_that_is_shipped_can_be_run_and_names_an_agent_of_each_task_for_every_architecture() -> None:
+    sweep = load_sweep(SCENARIOS / "sweeps" / "architectures.yaml")
+    check_sweep(sweep)
+    assert len(sweep.arms) == 5

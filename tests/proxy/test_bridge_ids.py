@@ -143,6 +143,9 @@ def test_an_http_error_that_holds_the_servers_own_error_is_the_servers() -> None
         '{"result":{},"id":"a"}',
         f"[{{{error}}}]",
         '{"error":"x","method":"y"}',
+        '{"error":"invalid_token"}',
+        '{"error":"invalid_token","id":"a"}',
+        '{"error":{"status":401},"id":null}',
     ):
         assert servers_own_error(other.encode(), asked) is None
 

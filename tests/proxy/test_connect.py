@@ -141,6 +141,7 @@ def test_a_client_that_asks_in_the_new_era_first_may_go_on_in_the_old_one(tmp_pa
 
 ERRORS: list[tuple[str, bytes, int | None]] = [
     ("401 Unauthorized", b"<html>who are you?</html>", 401),
+    ("401 Unauthorized", b'{"error":"invalid_token","error_description":"no"}', 401),
     ("404 Not Found", b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no such session"}}', None),
     ("400 Bad Request", b'{"jsonrpc":"2.0","id":"a","error":{"code":-32020,"message":"mismatch"}}', None),
     ("302 Found", b"", 302),
@@ -170,7 +171,7 @@ def test_an_http_error_becomes_an_error_that_says_whose_it_is(tmp_path: Path) ->
                 assert (status.partition(" ")[0] in str(error["message"])) is bool(ours)
         requests = one.spans("request")
     told = [(span.attributes.get(v.HTTP_STATUS), span.attributes.get(v.REFUSED_BY_US)) for span in requests]
-    assert told == [(401, None), (None, None), (None, None), (302, None), (None, True)]
+    assert told == [(401, None), (401, None), (None, None), (None, None), (302, None), (None, True)]
     assert {span.attributes[v.OUTCOME] for span in requests} == {"protocol_error"}
 
 

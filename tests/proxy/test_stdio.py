@@ -271,6 +271,11 @@ def test_a_policy_that_speaks_of_other_servers_only_is_told(wire: Wire, tmp_path
     (tmp_path / "policy.yaml").write_text("rules: [{deny: mcp/y/evil}]")
     _, err = finish(wire.start("silent", options=("--policy", str(tmp_path / "policy.yaml"))))
     assert b"no rule of the policy speaks of the server x" in err
+    # The servers of a trial have one policy, which was checked with all of them.
+    (tmp_path / "context.json").write_text('{"scenario_id": "s"}')
+    options = ("--policy", str(tmp_path / "policy.yaml"), "--context", str(tmp_path / "context.json"))
+    _, err = finish(wire.start("silent", options=options))
+    assert b"speaks of" not in err
 
 
 def test_nothing_that_we_say_steers_a_terminal(wire: Wire) -> None:

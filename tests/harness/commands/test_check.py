@@ -96,6 +96,11 @@ def test_a_run_judged_again_by_its_record_has_the_same_findings(tmp_path: Path) 
     before = sorted((path, path.read_bytes()) for path in ran.folder.rglob("*") if path.is_file())
     shown = CliRunner().invoke(rejudge, [str(ran.folder), "--format", "json"])
     assert shown.stderr == ""
+    above = CliRunner().invoke(rejudge, [str(ran.folder.parent)])
+    assert (above.exit_code, above.stderr.endswith(f"name one in it, such as {ran.folder}\n")) == (2, True)
+    trace = ran.folder / "support.credit_hold_escalation" / "1" / "trace.json"
+    pointed = check(paths[0], "--trace", trace)
+    assert f"`wiretrap rejudge {ran.folder}` does" in pointed.stderr
     again, first = json.loads(shown.stdout), ran.document("report.json")
     assert isinstance(first["scenarios"], list)
     assert len(again["scenarios"]) == len(first["scenarios"]) == 2

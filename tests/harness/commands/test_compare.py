@@ -36,6 +36,10 @@ def test_what_is_no_report_exits_2_and_runs_without_a_pair_exit_3(tmp_path: Path
     good = report(tmp_path / "a", "pass")
     (tmp_path / "x").write_text("[]")
     assert (code(good, tmp_path / "x"), code(good, tmp_path)) == (2, 2)
+    (tmp_path / "r1").mkdir()
+    (tmp_path / "r1" / "manifest.json").touch()
+    named = CliRunner().invoke(command, [str(tmp_path), str(good)])
+    assert (named.exit_code, f"name one in it, such as {tmp_path / 'r1'}" in named.stderr) == (2, True)
     assert code(good, report(tmp_path / "d", "error", status="infra_error")) == 3
 
 
@@ -43,3 +47,19 @@ def test_json_has_all_of_it(tmp_path: Path) -> None:
     paths = [str(report(tmp_path / "a", "pass", "fail")), str(report(tmp_path / "b", "pass", "pass"))]
     told = json.loads(CliRunner().invoke(command, [*paths, "--format", "json"]).stdout)
     assert (told["won"], told["verdict"], told["changes"][0]["scenario"]) == (1, "no difference shown", "s1")
+
+
+def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_named(tmp_path: Path) -> None:
+    paths = []
+    for name, result in (("a", "pass"), ("b", "fail")):
+        verdict = Verdict("pass" if result == "pass" else "fail", "completed", "")
+        trials = tuple(TrialResult("s", number, verdict, 0.0, "real") for number in (1, 2))
+        run = RunResult("r", (ScenarioResult("s", "", "task", trials),), 0.0)
+        (tmp_path / name).write_text(json.dumps(run.as_json()))
+        paths.append(str(tmp_path / name))
+    told = CliRunner().invoke(command, paths)
+    assert told.exit_code == 0
+    assert "passed: 2 -> 0 (-100.0%); 2 lost, 0 won\n" in told.stdout
+    assert "whether that is more than chance is not told" in told.stdout
+    assert "`--fail-on fail`" in told.stdout
+    assert code(*paths, "--fail-on", "fail") == 1

@@ -44,10 +44,26 @@ def test_a_program_that_crashes_is_told_once_with_where_its_last_words_are(tmp_p
     assert (Path(path).read_text().split("\n")[0], said) == ("first", "no key given")
 
 
+def test_the_last_words_of_a_group_of_exceptions_are_an_exceptions(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text("raise ExceptionGroup('several', [ValueError('first'), ValueError('no key given')])")
+    text = ran(tmp_path, "--command", f"{sys.executable} {agent}")
+    (line,) = [line for line in text.splitlines() if "ends in" in line]
+    assert line.endswith(" ends in: ValueError: no key given")
+
+
 def test_an_agent_that_never_spoke_to_a_server_is_told_so_in_plain_words(tmp_path: Path) -> None:
     text = ran(tmp_path, "--command", "true")
     assert "not run tool_called: the agent never spoke to a server through the proxy" in text
     assert "ends in" not in text
+
+
+def test_a_program_that_is_not_there_is_told_under_the_option_that_named_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "--profile codex: the program 'codex' is not found" in ran(tmp_path, "--profile", "codex")
+    assert "--command: the program 'x' is not found" in ran(tmp_path, "--profile", "codex", "--command", "x")
 
 
 def test_a_seq_in_a_reason_is_explained(tmp_path: Path) -> None:

@@ -102,6 +102,15 @@ def run_folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+def test_several_starts_of_a_proxy_are_not_called_trials(tmp_path: Path) -> None:
+    names = Wire().names
+    for run_id in ("r1", "r2"):
+        wire = Wire(connection=run_id, names=names)
+        wire.extra = {v.RUN_ID: run_id}
+        write(tmp_path / f"{run_id}.jsonl", wire.call("x").spans)
+    assert "these are the calls of several starts of the proxy: r1, r2\n" in run(tmp_path, "--text").stderr
+
+
 def tools(result: Result) -> list[str]:
     return [call["mcp_tool_name"] for call in json.loads(result.stdout)["tool_calls"]]
 

@@ -173,3 +173,13 @@ def test_a_scenario_in_which_nothing_has_to_happen_is_noted(
     expected: JSON = {"memory_isolation": {"forbidden_markers": ["MARKER-1"]}}
     scenario = load_scenario(write_scenario(tmp_path, assertions=assertions, expected=expected))
     assert ("nothing has to happen" in describe_scenario(scenario)) is noted
+
+
+def test_a_file_of_wiretrap_up_is_checked_as_one(tmp_path: Path) -> None:
+    file = tmp_path / "up.yaml"
+    file.write_text("servers: {a: {command: [cat]}}")
+    done = CliRunner().invoke(command, [str(tmp_path)])
+    assert (done.exit_code, done.stdout) == (0, f"{file}: ok: file of `wiretrap up`\n")
+    file.write_text("health: 0\nservers: {a: {comand: [cat]}}")
+    done = CliRunner().invoke(command, [str(file)])
+    assert (done.exit_code, f"{file}:2: servers.a.comand: unknown field" in done.stderr) == (2, True)

@@ -132,9 +132,7 @@ SHAPES = {"anthropic": check_anthropic, "openai": check_openai, "gemini": check_
 
 @providers
 @ways
-@pytest.mark.parametrize(
-    ("status", "again", "after"), [(429, True, 7.0), (500, True, None), (503, True, None), (401, False, None)]
-)
+@pytest.mark.parametrize(("status", "again", "after"), [(429, True, 7.0), (500, True, None), (401, False, None)])
 def test_an_error_is_told_with_its_status_and_nothing_is_tried_again_in_secret(
     which: Played, streaming: bool, status: int, again: bool, after: float | None, api: StandIn
 ) -> None:

@@ -144,6 +144,9 @@ def test_the_loader_and_the_schema_of_scenarios_agree(change: dict[str, JSON], r
         ({"profile": "claude-code", "command": ["a"]}, True),
         ({"profile": "nobody"}, False),
         ({"profile": None}, False),
+        ({"model": {"provider": "openai", "name": "m", "key": "OPENAI_API_KEY"}}, True),
+        ({"model": {"provider": "nobody", "name": "m"}}, False),
+        ({"model": {"provider": "openai", "name": "m"}, "architecture": "committee"}, False),
         ({}, False),
     ],
 )
@@ -169,6 +172,9 @@ RULES = st.fixed_dictionaries(
     optional={
         "allow": GLOBS,
         "deny": GLOBS,
+        "approve": GLOBS,
+        "wait": st.sampled_from(["60s", "1.5m", "2h", "0s", "500ms", "x", "60", "-1s", " 1s", 5, None]),
+        "grant_lasts": st.sampled_from(["10m", "1s", "", 1.5]),
         "arguments": st.sampled_from([{}, {"type": "object"}, None, "x"]),
         "trust": LABELS,
         "reason": VALUES,

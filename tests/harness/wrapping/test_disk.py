@@ -197,3 +197,35 @@ def test_a_wrapped_server_over_http_gets_its_headers_and_the_record_none(tmp_pat
     recorded = "".join(one.read_text() for one in (tmp_path / "spans").iterdir())
     assert "initialize" in recorded
     assert "s3cr3t-of-mine" not in recorded + ran.stderr
+
+
+def test_a_server_that_was_wrapped_without_the_policy_that_is_asked_for_is_left_and_told(tmp_path: Path) -> None:
+    path, policy = written(tmp_path), tmp_path / "policy.yaml"
+    policy.write_text("rules: [{deny: mcp/x/evil}]")
+    assert wrap(path).return_value == 0
+    before = path.read_text()
+    done = wrap(path, "--policy", policy)
+    assert (done.return_value, path.read_text()) == (1, before)
+    assert "x: left as it is: it goes through the proxy already, with other options than these; " in done.output
+    assert wrap("--undo", path).return_value == 0
+    for _ in range(2):
+        assert wrap(path, "--policy", policy).return_value == 0
+    assert wrap(path).return_value == 0
+    assert str(policy) in path.read_text()
+
+
+def test_of_a_server_over_http_without_credentials_a_note_says_that_nobody_can_sign_in(tmp_path: Path) -> None:
+    entry: dict[str, JSON] = {"type": "http", "url": "https://mcp.example/mcp"}
+    servers: JSON = {"open": entry, "known": {**entry, "headers": {"Authorization": "Bearer x"}}}
+    done = wrap(written(tmp_path, json.dumps({"mcpServers": servers})))
+    first, second, *_ = [line.partition("; ") for line in done.output.splitlines()]
+    assert (done.return_value, "sign in" in first[2], second[0][-16:], second[2]) == (0, True, "as mcp/known/...", "")
+
+
+def test_a_policy_that_speaks_of_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+    path, policy = written(tmp_path), tmp_path / "policy.yaml"
+    policy.write_text("rules: [{deny: mcp/x/evil}, {deny: mcp/y/evil}, {deny: mcp/*/evil}]")
+    done = wrap(path, "--policy", policy)
+    assert done.return_value == 0
+    assert f"speaks of the server 'y', and those of {path} are: x\n" in done.stderr
+    assert done.stderr.count("speaks of") == 1

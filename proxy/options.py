@@ -249,10 +249,8 @@ def start(
     if policy is not None and policy.holds and grants is None and options["approvals"] is None:
         warning = f"{warning}; {NOBODY}" if warning else NOBODY
     told = f"spans {folder}, {said}{sent}"
-    approvals = options["approvals"]
-    return Start(
-        identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, grants, approvals, faults
-    )
+    found = Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, grants)
+    return found._replace(approvals=options["approvals"], faults=faults)
 
 
 def _digests(context: Context, key: bytes, command: tuple[str, ...], said: "_Said") -> tuple[str, str]:

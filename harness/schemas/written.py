@@ -13,9 +13,9 @@ from harness.assertions.not_built import BUILT
 from harness.intake import Entry
 from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
-from proxy.holds import LASTS, WAIT
 from proxy.faults import LONGEST, SAID
 from proxy.faults import Kind as FaultKind
+from proxy.holds import LASTS, WAIT
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 

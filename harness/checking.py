@@ -22,7 +22,7 @@ from harness.locating import locate
 from harness.opinions import recorded_opinions
 from harness.results import STATUSES, TrialResult
 from harness.runfolder import TrialFolder
-from harness.scenario import Scenario
+from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, load_state, read_dump
 from harness.trace import Trace
 from harness.tracefile import load_trace, trace_to_json
@@ -179,7 +179,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         # What is left of the evidence can clear nobody.
         gaps = tuple(_texts(told.get("gaps")))
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
-    doubts = tuple(_texts(told.get("doubts")))
+    doubts = (*_texts(told.get("doubts")), *(_missing_state(place, scenario) if status == "completed" else ()))
     torn = list(doubts)
     try:
         servers = [server for server in scenario.servers if place.state(server, "after").is_file()]
@@ -211,6 +211,15 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
     return _checked(
         scenario, replace(result, verdict=verdict, gaps=trace.gaps, doubts=doubts), trace_to_json(trace), None
     )
+
+
+def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:
+    """What is gone of the state of our servers: a change that no call explains would pass unseen."""
+    for server, upstream in scenario.servers.items():
+        parts = ("before", "after", "journal")
+        gone = [part for part in parts if not place.state(server, part).is_file()]
+        if isinstance(upstream, FixtureServer) and gone:
+            yield f"of the state of {server} there is no {' and no '.join(gone)}"
 
 
 def _damage(told: Mapping[str, JSON]) -> list[str]:

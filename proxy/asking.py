@@ -30,6 +30,8 @@ MODERN = "2026"
 """Versions from here on are of the era of 2026-07-28; they sort as text."""
 _NAMES = frozenset(fold(name) for name in ("jsonrpc", "method", "result", "error"))
 _PACKED = frozenset({b"gzip", b"x-gzip", b"deflate"})
+_LIKE_ASCII = frozenset({"iso-8859-1", "iso-8859-15", "latin1", "latin-1", "windows-1252", "cp1252"})
+"""Other encodings that clients name for forms, in which a message is spelled as in UTF-8."""
 
 
 @dataclass(slots=True)
@@ -67,9 +69,25 @@ class Asked:
     """Whether the client went away before the answer was whole."""
 
 
-def _encodings(headers: Headers) -> list[bytes]:
-    parts = [part.strip().lower() for one in values(headers, b"content-encoding") for part in one.split(b",")]
+def _encodings(headers: Headers, name: bytes = b"content-encoding") -> list[bytes]:
+    parts = [part.strip().lower() for one in values(headers, name) for part in one.split(b",")]
     return [part for part in parts if part not in (b"", b"identity")]
+
+
+def _packed(encoding: bytes) -> str:
+    return f"its body is encoded as {encoding.decode('latin-1')[:40]}, which is not judged; send it plain"
+
+
+def _dressed(headers: Headers, encodings: list[bytes], line: Line | None) -> str | None:
+    """How a body that looks like nothing of MCP may be another one to its server, in words; None where it cannot."""
+    # A server behind a gateway may take Content_Encoding for Content-Encoding (RFC 3875, section 4.1.18).
+    packed = encodings or _encodings(headers, b"content_encoding")
+    if packed:
+        return _packed(packed[0])
+    charset = other_charset(headers)
+    if line is None and charset is not None and charset not in _LIKE_ASCII:
+        return f"its content type names the characters {charset[:40]!r}, in which it is not read"
+    return None
 
 
 def _read(text: bytes) -> Line | None:
@@ -113,7 +131,8 @@ class Asking:
         text = unpacked(body) if encodings and encodings[0] in _PACKED else body
         line = _read(text)
         if self._foreign(headers, text, line):
-            return Asked()
+            why = _dressed(headers, encodings, line) if self.in_force and body else None
+            return Asked() if why is None else self._turned_away(headers, target, why)
         asked = self._seated(headers, target, line)
         if asked.session is None or asked.seat is None:
             return asked
@@ -144,6 +163,16 @@ class Asking:
         asked.forward = step.forward or None
         if not step.forward:
             asked.refusal = self._refusal(asked, step, said.why if isinstance(said, Refused) else None)
+
+    def _turned_away(self, headers: Headers, target: bytes, why: str) -> Asked:
+        """Refuse what says that it is nothing of MCP and cannot be read; secrets of a form are not recorded."""
+        asked = self._seated(headers, target, None)
+        if asked.session is not None and asked.seat is not None:
+            step = asked.seat.relay.strand("client", asked.session).refuse(b"", why)
+            asked.refusal = self._refusal(asked, step, why)
+            asked.refusal.status = 415
+            asked.refusal.headers = [(b"accept-encoding", b"identity")]
+        return asked
 
     def long(self, headers: Headers, target: bytes, head: bytes) -> Asked:
         """What a request asks whose body is past the cap, of which `head` is there."""
@@ -198,7 +227,7 @@ class Asking:
     def _outside(self, headers: Headers, encodings: list[bytes], line: Line | None) -> str | None:
         """Why a body must not go on for what stands around it, in words."""
         if encodings:
-            return f"its body is encoded as {encodings[0].decode('latin-1')[:40]}, which is not judged; send it plain"
+            return _packed(encodings[0])
         charset = other_charset(headers)
         if charset is not None:
             return f"its content type names the characters {charset[:40]!r}, and JSON is UTF-8"

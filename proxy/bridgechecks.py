@@ -3,6 +3,7 @@
 Pure. It follows basic/transports of each revision, and refuses to know sessions and processes.
 """
 
+import json
 from typing import NamedTuple
 
 from proxy.frames import Line, Message, read_loose, read_strict
@@ -86,7 +87,21 @@ def read_post(headers: Headers, body: bytes, mirrors: Mirrors) -> Post | Fault:
     odd = next((message for message in line.messages if _is_odd(message)), None)
     if odd is not None:
         return Fault(400, INVALID_REQUEST, "it is neither a request with a text or a number for its id, nor an answer")
-    return Post(line, body.decode("utf-8", "surrogateescape").removeprefix("\ufeff").strip(), modern=False)
+    text = body.decode("utf-8", "surrogateescape").removeprefix("\ufeff").strip()
+    if _breaks_a_text(text):
+        return Fault(400, UNPARSED, "a text in the body holds a line end, which JSON writes as an escape", _id(line))
+    return Post(line, text, modern=False)
+
+
+def _breaks_a_text(text: str) -> bool:
+    """Whether a line end stands inside a token, so that on one line the message would be another than was recorded."""
+    if "\n" not in text and "\r" not in text:
+        return False
+    try:
+        json.loads(text, parse_int=str)  # of any length
+    except ValueError:
+        return True
+    return False
 
 
 def _id(line: Line) -> str:

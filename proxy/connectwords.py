@@ -4,6 +4,7 @@ Pure. Refuses to know sockets and the record.
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
@@ -14,6 +15,7 @@ from proxy.mcpheaders import VERSION
 from proxy.members import FrameError
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = frozenset(
     {
         "accept",
@@ -52,6 +54,13 @@ def _header(option: str, name: str, value: str) -> tuple[bytes, bytes]:
     return name.lower().encode(), text
 
 
+def _unset(variable: str) -> str:
+    """Why there is no value; what can be no variable's name may be the secret itself, and is not repeated."""
+    if _VARIABLE.fullmatch(variable) is None:
+        return "it takes the name of a variable, and this is none"
+    return f"the variable {variable[:40]} is not set"
+
+
 def read_headers(
     given: Iterable[str], named: Iterable[str], environment: Mapping[str, str], bearer: str | None = None
 ) -> Headers:
@@ -70,24 +79,39 @@ def read_headers(
         if not equals or not variable:
             raise HeaderError("--header-env: write Name=VARIABLE")
         if variable not in environment:
-            raise HeaderError(f"--header-env {name.strip()[:40]}: the variable {variable[:40]} is not set")
+            raise HeaderError(f"--header-env {name.strip()[:40]}: {_unset(variable)}")
         found.append(_header("--header-env", name, environment[variable]))
     if bearer is not None:
         if bearer not in environment:
-            raise HeaderError(f"--bearer-env: the variable {bearer[:40]} is not set")
+            raise HeaderError(f"--bearer-env: {_unset(bearer)}")
         found.append(_header("--bearer-env", "Authorization", f"Bearer {environment[bearer]}"))
     return found
 
 
 def secrets_of(headers: Headers) -> tuple[str, ...]:
-    """What must stand in no record: every value, and of one with a scheme what follows that."""
+    """What must stand in no record: every value, of one with a scheme what follows that, and what is known to be a
+    secret inside: the password of basic credentials, and each cookie's own value.
+    """
     found: list[str] = []
-    for _, raw in headers:
+    for name, raw in headers:
         value = raw.decode("latin-1")
         found.append(value)
-        if " " in value:
-            found.append(value.partition(" ")[2].strip())
-    return tuple(found)
+        scheme, blank, rest = value.partition(" ")
+        if name == b"cookie":
+            found += [pair.partition("=")[2].strip(' "') for pair in value.split(";") if "=" in pair]
+        elif blank:
+            found.append(rest.strip())
+            if scheme.lower() == "basic":
+                found.append(_password(rest))
+    return tuple(one for one in found if one)
+
+
+def _password(credentials: str) -> str:
+    """The password of basic credentials (RFC 7617), "" where they are none."""
+    try:
+        return b64decode(credentials.strip()).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def sent_with(origin: Origin, given: Headers, session_id: bytes, version: str) -> Headers:

@@ -6,8 +6,8 @@ processes and tunnels.
 
 import asyncio
 import ssl
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from proxy.answering import Outbound
 from proxy.asking import Asked, Asking
@@ -20,7 +20,7 @@ from proxy.relay import Relay
 from proxy.relays import Relays
 from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_target
 from proxy.seats import Seats
-from proxy.upstream import ServerLine, Upstream, UpstreamError
+from proxy.upstream import Line, Upstream, UpstreamError
 
 if TYPE_CHECKING:
     from proxy.waiting import Waiting
@@ -29,6 +29,15 @@ _OURS = frozenset({b"proxy-authorization", b"proxy-connection", b"proxy-authenti
 """What a client says to us and to nobody behind us."""
 _MOST = 64
 """Hosts that are no servers of ours to which connections are kept open."""
+
+
+Address: TypeAlias = tuple[str, int]
+"""An address and a port."""
+
+
+def leads_to(server: str) -> str:
+    """Why what leads to a server by another name is refused, in words."""
+    return f"This leads to the server {server}, which has a policy; ask for it by its name, or name this host as well"
 
 
 class _AnyDoors(Doors):
@@ -52,15 +61,22 @@ def _no_policy(path: str | None) -> Policy | None:
 class PassingOn(HttpProxy):
     """Requests to one other host, as they are."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, whose: Callable[[Address, Address], str | None]) -> None:
+        """`whose` is the server that a connection has led to though nobody called it so; see `Forward.reached`."""
         super().__init__(upstream, Asking(Seats(_no_relay, b""), None, _no_policy), _AnyDoors(""), edits=False)
+        self._upstream = upstream
+        self._whose = whose
 
     async def _work(self, head: Head, inbound: Inbound, out: Outbound) -> None:
-        line: ServerLine | None = None
+        line: Line | None = None
         sending: asyncio.Future[None] | None = None
         try:
             body = await inbound.read(0)
-            line = await self.upstream.line()
+            line = await self._upstream.line()
+            server = self._whose(*line.ends)
+            if server is not None:
+                await _refuse(out, 403, leads_to(server))
+                return
             sending = asyncio.ensure_future(self._send(head, Asked(), line, body, inbound))
             answer = await line.head()
             await out.start(answer.status_code, end_to_end(list(answer.headers)))
@@ -142,6 +158,14 @@ class Forward:
         """The id of the server of ours there, None where there is none."""
         return self.routes.server(target)
 
+    def reached(self, there: Address, here: Address) -> str | None:
+        """The id of a server with a policy in force that a connection led to, by whatever name; None for any other.
+
+        `there` and `here` are its ends: one whose ends have one address does not leave this machine.
+        """
+        server = self.server(Target(THIS_MACHINE if there[0] == here[0] else there[0], there[1]))
+        return server if server is not None and self.servers[server].in_force else None
+
     def behind(self, origin: Origin) -> HttpProxy:
         """Who passes on what is for an origin."""
         plain = origin._replace(host=name_of(origin.host))
@@ -152,7 +176,7 @@ class Forward:
         if server is not None:
             found = self._behind[plain] = _watching(Upstream(plain, self._tls), self.servers[server])
             return found
-        other = self._others.pop(plain, None) or PassingOn(Upstream(plain, self._tls))
+        other = self._others.pop(plain, None) or PassingOn(Upstream(plain, self._tls), self.reached)
         self._others[plain] = other
         if len(self._others) > _MOST:
             self._others.pop(next(iter(self._others))).upstream.close()

@@ -173,6 +173,8 @@ class HttpProxy:
             return Refusal(421, said(DENIED, "Wiretrap does not serve this Host; --allow-host adds one"))
         if not self.doors.origin(head.headers):
             return Refusal(403, said(DENIED, "Wiretrap does not let this Origin in; --allow-origin adds one"))
+        if head.method == b"CONNECT":
+            return Refusal(400, said(DENIED, "Wiretrap opens no tunnel to a server that it watches"))
         if not head.target.startswith(b"/") and head.target != b"*":
             return Refusal(400, said(DENIED, "Wiretrap takes a path here; it is no forward proxy"))
         return None

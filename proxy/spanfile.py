@@ -5,6 +5,7 @@ Refuses to know what a span says, and how one is read.
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import RLock
 
 Tap = Callable[[str | bytes], None]
@@ -84,7 +85,7 @@ class SpanFile:
         """Write several lines with one write(2). When it raises, none of them counts as recorded.
 
         `checked`: look first whether what was written before is still there; without it the next checked write finds
-        that out.
+        that out. Lines that are not checked tell of what has happened, and stay as far as they were written.
         """
         if not lines:
             return
@@ -100,6 +101,8 @@ class SpanFile:
                 data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
                 written = os.write(self._fd, data)
                 if written != len(data):
+                    if checked:
+                        self._tear(data, written)
                     raise OSError(f"short write, {written} of {len(data)} bytes")
             except (OSError, ValueError) as error:
                 self.broken = True
@@ -110,6 +113,16 @@ class SpanFile:
             if self.tap is not None:
                 for line in lines:
                     self.tap(line)
+
+    def _tear(self, data: bytes, written: int) -> None:
+        """Leave of lines that were written in part no more than a torn beginning of the first one.
+
+        None of what they say goes on, so a whole one among them would tell of a call that never was.
+        """
+        torn = min(written, data.find(b"\n") // 2)
+        # What cannot be cut, as a pipe, is left as it is.
+        with suppress(OSError):
+            os.ftruncate(self._fd, self._size + torn)
 
     def _check(self) -> None:
         """Raise OSError when what was written is no longer there: somebody moved, removed, cut or wrote to the file."""

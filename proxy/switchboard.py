@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from uvicorn.server import ServerState
 
 from proxy.downstream import Application, Downstream
-from proxy.forward import Forward, Inside
+from proxy.forward import Forward, Inside, leads_to
 from proxy.http1 import HEAD_LIMIT
 from proxy.httprefusals import said
 from proxy.httpserve import STOP_GRACE, http_config
@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 _TUNNEL = b"CONNECT "
 _OPENED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-_REASONS = {400: "Bad Request", 431: "Request Header Fields Too Large", 502: "Bad Gateway", 508: "Loop Detected"}
+_REASONS = {
+    400: "Bad Request",
+    403: "Forbidden",
+    431: "Request Header Fields Too Large",
+    502: "Bad Gateway",
+    508: "Loop Detected",
+}
 _ACCESS_DENIED = bytes((0x15, 3, 3, 0, 2, 2, 49))
 """A fatal alert over TLS (RFC 8446, section 6.2), so that a client learns more than that its connection closed."""
 _BUSY = 0.5
@@ -170,6 +176,12 @@ class Switchboard:
         if self._is_loop(server):
             server.close()
             await _answer(client, 508, DENIED, "Wiretrap is asked for a tunnel to itself")
+            return False
+        ours = self.forward.reached(server.getpeername()[:2], server.getsockname()[:2])
+        if ours is not None:
+            server.close()
+            self._refused(target, ours, "it is asked for by a name that --server does not give it")
+            await _answer(client, 403, DENIED, leads_to(ours))
             return False
         try:
             await asyncio.get_running_loop().sock_sendall(client, _OPENED)

@@ -237,6 +237,17 @@ class Line(asyncio.Protocol):
         self._body = None
         return self.open()
 
+    @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Address and port of the server, and of our side. Raises UpstreamError once it is broken off."""
+        there, here = (
+            None if self._transport is None else self._transport.get_extra_info(name)
+            for name in ("peername", "sockname")
+        )
+        if there is None or here is None:
+            raise UpstreamError("the connection to the server broke")
+        return (there[0], there[1]), (here[0], here[1])
+
     def open(self) -> bool:
         """Whether the server has not closed it meanwhile, or sent what nobody asked for."""
         return not (self._closed or self._came or self._transport is None or self._transport.is_closing())

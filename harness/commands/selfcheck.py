@@ -6,9 +6,13 @@ Refuses to know what the wrong runs are.
 import json
 import os
 import secrets
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -45,10 +49,11 @@ def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool) -> N
     hiding = hiding_for(scenarios, os.environ, secrets.token_hex(32))
     checks: list[SelfCheck] = []
     progress = Progress(len(scenarios), sys.stderr)
-    for scenario in scenarios:
-        check = self_check(scenario, jobs)
-        checks.append(check)
-        progress.advance(scenario.id, check.result == "pass")
+    with _interrupted():
+        for scenario in scenarios:
+            check = self_check(scenario, jobs)
+            checks.append(check)
+            progress.advance(scenario.id, check.result == "pass")
     progress.finish()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -58,3 +63,18 @@ def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool) -> N
     else:
         click.echo(hiding.text(as_text(checks, terminal_style(), whole=whole)), nl=False)
     raise SystemExit(exit_code(checks))
+
+
+@contextmanager
+def _interrupted() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP do as Ctrl-C does: else databases, and the secrets beside them, would be left behind."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

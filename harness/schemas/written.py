@@ -15,7 +15,6 @@ from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
 from proxy.faults import LONGEST, SAID
 from proxy.faults import Kind as FaultKind
-from proxy.holds import LASTS, WAIT
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
@@ -23,13 +22,12 @@ Object: TypeAlias = "dict[str, JSON]"
 _AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry] = TypeAdapter(
     StepsEntry | CommandEntry | ModelAgentEntry
 )
-_Duration: TypeAlias = Annotated[str, Field(pattern=r"^0*[1-9][0-9]*(ms|s|m|h)$")]
-"""Such as `60s`, `10m`; that it is a week at most no schema says."""
 _Glob: TypeAlias = Annotated[str, Field(pattern=r"^mcp/[^/]+/[\s\S]")]
+_Duration: TypeAlias = Annotated[str, Field(pattern=r"^0*[1-9][0-9]{0,8}(ms|s|m|h)$")]
 
 
 class RuleEntry(Entry):
-    """One rule of a policy: exactly one of allow, deny and approve. `arguments` is a JSON Schema of the arguments."""
+    """One rule of a policy: one of allow, deny and approve. `arguments` is a JSON Schema of the call's arguments."""
 
     allow: _Glob = ""
     deny: _Glob = ""
@@ -38,8 +36,8 @@ class RuleEntry(Entry):
     trust: Annotated[list[Trust], Field(min_length=1)] = Field(default_factory=list)
     reason: str = ""
     form: Form = Field(default="tool_error", alias="as")
-    wait: _Duration = f"{WAIT:.0f}s"
-    grant_lasts: _Duration = f"{LASTS:.0f}s"
+    wait: _Duration = ""
+    grant_lasts: _Duration = ""
 
 
 class PolicyEntry(Entry):
@@ -107,11 +105,16 @@ def _policies(policy: Object, rule: Object) -> None:
     rule["oneOf"] = [{"required": [action]} for action in ("allow", "deny", "approve")]
     no_form: Object = {"if": {"required": ["allow"]}, "then": {"properties": {"as": False}}}
     hidden: Object = {"properties": {"as": {"const": "hidden"}}, "required": ["as"]}
-    no_arguments: Object = {"if": hidden, "then": {"properties": {"arguments": False}}}
-    seen: Object = {"if": {"required": ["approve"]}, "then": {"properties": {"as": {"not": {"const": "hidden"}}}}}
-    at_once: Object = {"not": {"required": ["approve"]}}
-    no_wait: Object = {"if": at_once, "then": {"properties": {"wait": False, "grant_lasts": False}}}
-    rule["allOf"] = [no_form, no_arguments, seen, no_wait]
+    no_arguments: Object = {"if": hidden, "then": {"properties": {"arguments": False, "approve": False}}}
+    rule["allOf"] = [no_form, no_arguments]
+    rule["dependentRequired"] = {"wait": ["approve"], "grant_lasts": ["approve"]}
+    fields = rule["properties"]
+    assert isinstance(fields, dict)
+    for name in ("allow", "deny", "approve", "wait", "grant_lasts"):
+        field = fields[name]
+        assert isinstance(field, dict)
+        # Empty stands for absent in the model alone.
+        field.pop("default")
     properties = policy["properties"]
     assert isinstance(properties, dict)
     requests = properties["client_requests"]

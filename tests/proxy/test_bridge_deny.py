@@ -152,3 +152,15 @@ def test_what_policy_keeps_from_a_client_does_not_reach_it_and_the_server_is_ans
         for body, headers in ((LIST, session), (modern("tools/list"), told("tools/list"))):
             listed = bridge.post(body, headers)
             assert (b'"ok"' in listed.body, b'"evil"' in listed.body) == (True, False)
+
+
+@pytest.mark.parametrize("name", [b"e\nvil", b"e\rvil", b"e\r\nvil"])
+def test_a_name_with_a_bare_line_end_reaches_no_server_as_another_name_than_is_recorded(
+    tmp_path: Path, name: bytes
+) -> None:
+    with bridged(tmp_path) as bridge:
+        session = bridge.open()
+        answer = bridge.post(call("NAME").encode().replace(b"NAME", name), session)
+        assert (answer.status, code_of(answer.json)) == (400, -32700)
+        assert bridge.post(call("ok").replace(",", "\r\n,"), session).status == 200
+        assert [line.count(b"evil") for line in bridge.children.servers[0].lines] == [0, 0]

@@ -1,6 +1,7 @@
 """Ids and headers of a bridge, as text: nothing else of a message changes, and the client's own come back."""
 
 import json
+from base64 import b64encode
 
 import pytest
 from hypothesis import given
@@ -152,3 +153,18 @@ def test_an_http_error_that_holds_the_servers_own_error_is_the_servers() -> None
 
 def test_a_message_of_several_lines_becomes_one() -> None:
     assert as_line(b'\xef\xbb\xbf{\r\n"a":\n1}\n') == b'{  "a": 1}\n'
+
+
+def test_the_secrets_inside_of_basic_credentials_and_cookies_are_secret_by_themselves() -> None:
+    basic = b64encode(b"me:sesame:4").decode()
+    found = read_headers([f"Authorization: Basic {basic}", 'Cookie: sid=sesame-5; theme=; b="sesame-6"'], [], {})
+    assert {"sesame:4", "sesame-5", "sesame-6", basic} <= set(secrets_of(found))
+    assert "" not in secrets_of(found)
+    assert secrets_of(read_headers(["Authorization: Basic !"], [], {})) == ("Basic !", "!")
+
+
+@pytest.mark.parametrize(("named", "bearer"), [(["X=sk-sesame-7"], None), ([], "sk-sesame-7")])
+def test_a_secret_that_stands_where_a_variable_should_is_not_repeated(named: list[str], bearer: str | None) -> None:
+    with pytest.raises(HeaderError) as caught:
+        read_headers([], named, {}, bearer)
+    assert "sesame" not in str(caught.value)

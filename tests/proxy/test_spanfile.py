@@ -118,6 +118,27 @@ def test_a_disk_limit_in_the_middle_of_a_line_leaves_whole_lines_and_one_torn_on
     assert file.read_bytes() == b"0123456789\n0123456789\n012"
 
 
+def test_of_lines_written_together_none_stays_where_one_did_not_fit(tmp_path: Path) -> None:
+    """None of the calls that they tell of goes on, so a whole line among them would be false."""
+    program = (
+        "import resource, signal, sys\n"
+        "from proxy.spanfile import SpanFile, SpanFileError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))\n"
+        "file = SpanFile.create(sys.argv[1], 's')\n"
+        "file.append('0123456789')\n"
+        "try: file.append_all(['abcdefghij', 'klmnopqrst', 'uvwxyzabcd'])\n"
+        "except SpanFileError: pass\n"
+        "print(file.recorded, file.dropped)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert run.stdout.split() == ["1", "3"]
+    (file,) = tmp_path.iterdir()
+    assert file.read_bytes() == b"0123456789\nabcde"
+
+
 def test_lines_of_two_threads_stay_whole(tmp_path: Path) -> None:
     file = SpanFile.create(tmp_path, "crm")
 

@@ -162,3 +162,33 @@ def test_what_a_run_says_of_its_trials_end_doubts_and_damage_is_kept(tmp_path: P
 
     code, trial = judged_again()
     assert (code, trial["result"], trial["findings"]) == (0, "pass", told["findings"])
+
+
+def test_a_run_whose_dumps_are_gone_does_not_pass_when_it_is_judged_again(tmp_path: Path) -> None:
+    """A change that no call explains, which failed the trial, would be nowhere to be seen."""
+    steps: list[JSON] = [{"call": "mcp/ticketing/get_ticket", "arguments": {"ticket_id": 1}}, {"say": "Read."}]
+    (tmp_path / "agent.yaml").write_text(json.dumps({"transport": "in_process", "steps": steps}))
+    scenario = write_scenario(
+        tmp_path,
+        servers={"ticketing": {"fixture": "ticketing"}},
+        agent={"scripted": "agent.yaml"},
+        assertions=[{"type": "tool_called", "tool": "mcp/ticketing/get_ticket"}],
+    )
+    ran = run([scenario], tmp_path)
+
+    def again() -> tuple[JSON, JSON, int]:
+        shown = CliRunner().invoke(rejudge, [str(ran.folder), "--format", "json"])
+        (trial,) = json.loads(shown.stdout)["scenarios"][0]["trials"]
+        return trial["result"], trial["doubts"], shown.exit_code
+
+    assert again() == ("pass", [], 0)
+    state = ran.folder / "small" / "1" / "state"
+    for part in ("before", "after", "journal"):
+        path = state / f"ticketing.{part}.jsonl"
+        text = path.read_bytes()
+        path.unlink()
+        assert again()[::2] == ("not_run", 1), part
+        path.write_bytes(text)
+    shutil.rmtree(state)
+    gone = "of the state of ticketing there is no before and no after and no journal"
+    assert again() == ("not_run", [gone], 1)

@@ -144,10 +144,9 @@ def test_the_loader_and_the_schema_of_scenarios_agree(change: dict[str, JSON], r
         ({"profile": "claude-code", "command": ["a"]}, True),
         ({"profile": "nobody"}, False),
         ({"profile": None}, False),
-        ({"model": {"provider": "openai", "name": "m", "key": "OPENAI_API_KEY"}}, True),
-        ({"model": {"provider": "nobody", "name": "m"}}, False),
-        ({"model": {"provider": "openai", "name": "m"}, "architecture": "committee"}, False),
         ({}, False),
+        ({"model": {"provider": "scripted"}, "rounds": 0}, False),
+        ({"model": {"provider": "nobody"}}, False),
     ],
 )
 def test_the_loader_and_the_schema_of_agent_files_agree(data: JSON, right: bool, tmp_path: Path) -> None:
@@ -167,14 +166,15 @@ LABELS: st.SearchStrategy[JSON] = st.one_of(
     VALUES, st.lists(st.sampled_from(["trusted", "internal", "strange"]), max_size=2).map(lambda found: [*found])
 )
 GLOBS: st.SearchStrategy[JSON] = st.sampled_from(["mcp/*/*", "mcp/a/b", "mcp/a", "other", 1])
+DURATIONS: st.SearchStrategy[JSON] = st.sampled_from(["60s", "500ms", "0s", "10", "1h", 5, None])
 RULES = st.fixed_dictionaries(
     {},
     optional={
         "allow": GLOBS,
         "deny": GLOBS,
         "approve": GLOBS,
-        "wait": st.sampled_from(["60s", "1.5m", "2h", "0s", "500ms", "x", "60", "-1s", " 1s", 5, None]),
-        "grant_lasts": st.sampled_from(["10m", "1s", "", 1.5]),
+        "wait": DURATIONS,
+        "grant_lasts": DURATIONS,
         "arguments": st.sampled_from([{}, {"type": "object"}, None, "x"]),
         "trust": LABELS,
         "reason": VALUES,

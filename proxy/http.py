@@ -94,13 +94,11 @@ class HttpProxy:
         `waiting` is where calls wait for an approval; None where none does.
         """
         self.waiting = waiting
-        edits = edits or spoils
         self.upstream = upstream
         self.asking = asking
         self.doors = doors
-        self.edits = edits
-        self._spoils = spoils
-        self.answering = Answering(upstream, asking.seats, edits=edits)
+        self.edits, self._spoils = edits or spoils, spoils
+        self.answering = Answering(upstream, asking.seats, edits=self.edits)
         self._running: set[asyncio.Task[None]] = set()
         self._stopping = False
 

@@ -6,6 +6,7 @@ Refuses to know how any of it was gathered.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from harness.opinion import Opinion
 from harness.trace import Trace
 from proxy.spans import JSON
 
@@ -72,6 +73,7 @@ class Evidence:
     tools that the policy takes out of what servers list. `doubts` say why the record may not be that of the agent's
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
+    `opinions` are those of a judge, by rubric.
     """
 
     trace: Trace
@@ -87,3 +89,4 @@ class Evidence:
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     canaries: Mapping[str, str] = field(default_factory=dict)
+    opinions: Mapping[str, Opinion] = field(default_factory=dict)

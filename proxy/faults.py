@@ -7,11 +7,11 @@ back or replaces what policy has let through.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Literal, TypeAlias, get_args
 
 from proxy.glob import check_glob, compile_glob
 from proxy.problem import Path, Problem, ProblemError, describe, field_name
+from proxy.sha import sha256_hex
 from proxy.spans import JSON
 
 Kind: TypeAlias = Literal["error", "timeout", "delay", "empty", "cut", "lost"]
@@ -74,7 +74,7 @@ class Fault:
         """Whether it falls on the call with this number (from 1) among those that fit; the same for each run."""
         if self.call is not None:
             return number == self.call
-        drawn = sha256(f"{self.seed}\0{self.glob}\0{number}".encode("utf-8", "surrogatepass")).digest()
+        drawn = bytes.fromhex(sha256_hex(f"{self.seed}\0{self.glob}\0{number}".encode("utf-8", "surrogatepass")))
         return int.from_bytes(drawn[:8], "big") < self.probability * 2**64
 
 

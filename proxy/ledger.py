@@ -3,9 +3,7 @@
 Refuses to know how messages are cut out of bytes: a strand is given them whole, or in pieces where they are long.
 """
 
-import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
 from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
@@ -46,9 +44,6 @@ class RandomHex:
 def now() -> Stamp:
     """This moment."""
     return Stamp(monotonic_ns(), time_ns())
-
-
-_BESIDE = ThreadPoolExecutor(1, "large records")
 
 
 class Ledger:
@@ -179,9 +174,11 @@ class Strand:
             self._fault(error)
         owed, connection.owed = connection.owed, []
         self.settle()
-        encoding = _BESIDE.submit(lambda: [one.line(connection.recorder) for one in owed])
+        from proxy.beside import begin, over  # noqa: PLC0415  (it loads asyncio, which costs stdio's start a fifth)
+
+        encoding = begin(lambda: [one.line(connection.recorder) for one in owed])
         try:
-            await asyncio.shield(asyncio.wrap_future(encoding))
+            await over(encoding)
         finally:
             try:
                 self._write(encoding.result())

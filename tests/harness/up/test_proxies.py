@@ -25,7 +25,7 @@ async def supervised() -> AsyncIterator[tuple[Proxy, socket.socket]]:
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     process = await asyncio.create_subprocess_exec("cat", stdin=asyncio.subprocess.PIPE)
-    proxy = Proxy("x", UpServer((), {}, "http://127.0.0.1:1/", "internal", 0, None), process, reader, writer)
+    proxy = Proxy("x", UpServer((), "http://127.0.0.1:1/", {}, "internal", 0, None), process, reader, writer)
     try:
         yield proxy, theirs
     finally:

@@ -72,6 +72,7 @@ class Evidence:
     tools that the policy takes out of what servers list. `doubts` say why the record may not be that of the agent's
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
+    `unpointed`: the agent's command does not tell it where the servers are.
     """
 
     trace: Trace
@@ -87,3 +88,4 @@ class Evidence:
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     canaries: Mapping[str, str] = field(default_factory=dict)
+    unpointed: bool = False

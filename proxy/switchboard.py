@@ -199,16 +199,16 @@ class Switchboard:
 
     def _is_loop(self, server: socket.socket) -> bool:
         """Whether a name that only a resolver knows led to our own port."""
-        there, here = server.getpeername(), server.getsockname()
-        return bool(there[1] == self.forward.port and there[0] == here[0] == "127.0.0.1")
+        there, here = server.getpeername()[:2], server.getsockname()[0]
+        return bool(there == (here, self.forward.port) and here == "127.0.0.1")
 
     async def _watch(self, client: socket.socket, target: Target, server: str, told: Headers) -> bool:
         """A tunnel to a server of ours, which is read where it can be."""
         seen = bytearray()
         speech = await take_until(client, seen, _speech)
         if speech == "http":
-            origin = Origin("http", target.host, target.port, own=True)
-            await self._speak(client, Inside(self.forward, origin, told), bytes(seen))
+            inside = Inside(self.forward, Origin("http", target.host, target.port, own=True), told)
+            await self._speak(client, inside, bytes(seen))
             return True
         if speech == "tls" and self.authority is not None:
             return await self._unwrap(client, target, server, self.authority, told)
@@ -260,8 +260,7 @@ class Switchboard:
                 self._end(unread, "refused")
             return True
         self._tell_once(f"not observable: {server}, {target.authority}: {why}")
-        pouring: Pouring | None = None
-        ended = ""
+        pouring, ended = None, ""
         try:
             pouring = Pouring(client, await dial_for(client, target))
             await pouring.run(begun)
@@ -286,9 +285,8 @@ class Switchboard:
 
 async def _answer(client: socket.socket, status: int, code: int, why: str) -> None:
     body = said(code, why)
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
-    head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-    await _farewell(client, head.encode() + body)
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    await _farewell(client, f"{head}connection: close\r\n\r\n".encode() + body)
 
 
 async def _farewell(client: socket.socket, last: bytes) -> None:

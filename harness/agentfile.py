@@ -38,7 +38,10 @@ class AgentError(ProblemError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call `tool` (its bare name) of `server`. `arguments` may hold references; later steps call the answer `name`."""
+    """Call `tool` (its bare name) of `server`. `arguments` may hold references; later steps call the answer `name`.
+
+    `give_up_after` are seconds after which the agent cancels a call that has no answer, and takes it for failed.
+    """
 
     server: str
     tool: str
@@ -46,6 +49,7 @@ class Call:
     name: str | None = None
     expect_error: bool = False
     optional: bool = False
+    give_up_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class CallEntry(Entry):
     name: str | None = Field(default=None, alias="as")
     expect_error: bool = False
     optional: bool = False
+    give_up_after: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
 class SayEntry(Entry):
@@ -236,7 +241,8 @@ def _read_call(intake: Intake, data: JSON, path: FieldPath, names: list[str], se
         names.append(entry.name)
     if split is None:
         return None
-    return Call(split[0], split[1], entry.arguments, entry.name, entry.expect_error, entry.optional)
+    return Call(split[0], split[1], entry.arguments, entry.name, entry.expect_error, entry.optional,
+                entry.give_up_after)  # fmt: skip
 
 
 def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Agent | None:

@@ -93,6 +93,8 @@ def _answered(exchange: Exchange, ruling: Ruling | None, reader: JsonReader, seq
         arguments_text=arguments_text,
         arguments_truncated=exchange.arguments_cut,
         result_truncated=exchange.result_cut,
+        fault=exchange.fault,
+        server_outcome=exchange.server_outcome,
     )
 
 

@@ -10,7 +10,8 @@ from harness.agentfile import Call
 from harness.assertions.names import is_certain
 from harness.evidence import Evidence
 from harness.knowledge import Knowing, Loss
-from harness.outcomes import is_blocked, is_ok
+from harness.outcomes import is_blocked
+from harness.recovery import count_faults, is_recovered, went_wrong
 from harness.scenario import Scenario
 from harness.verdict import FailureCategory, Verdict
 
@@ -30,7 +31,9 @@ SECURITY = frozenset(
 
 
 def categorised(scenario: Scenario, evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict with its category; none for an error or not_run, which say nothing of the agent."""
+    """The verdict with its category, none for an error or not_run, which say nothing of the agent, and its faults."""
+    if scenario.faults:
+        verdict = replace(verdict, faults=count_faults(evidence.trace))
     if verdict.result in ("error", "not_run") or verdict.status in ("infra_error", "harness_error", "cancelled"):
         return verdict
     losses = _losses(scenario, evidence) if verdict.result == "fail" else []
@@ -86,8 +89,8 @@ def _unrecovered(scenario: Scenario, evidence: Evidence) -> bool:
             case Call(server=server, tool=bare):
                 tool = f"mcp/{server}/{bare}"
                 made = [call for call in calls if is_certain(tool, call) == "yes" and not is_blocked(call)]
-                wrong = [call for call in made if call.is_error or call.outcome in ("tool_error", "protocol_error")]
-                if wrong and not any(is_ok(call) and call.seq > wrong[-1].seq for call in made):
+                wrong = [call for call in made if went_wrong(call)]
+                if wrong and not is_recovered(wrong[-1], made):
                     return True
             case _:
                 pass

@@ -17,8 +17,10 @@ from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
+from harness.judges import Judge, with_opinions
 from harness.locating import locate
 from harness.observability import Measure, Watched, observe, unobserved
+from harness.opinions import recorded_opinions
 from harness.reported import beside
 from harness.results import STATUSES, TrialResult
 from harness.runfolder import TrialFolder
@@ -54,15 +56,15 @@ def read_databases(databases: Mapping[str, Path]) -> dict[str, ServerState]:
         raise CheckError(str(error)) from error
 
 
-def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path]) -> Checked:
-    """The verdict of one scenario on one recorded trace. Raises CheckError."""
+def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], asked: Judge | None = None) -> Checked:
+    """The verdict of one scenario on one recorded trace; `asked` is a judge, if there is one. Raises CheckError."""
     unknown = sorted(server for server in databases if server not in scenario.servers and scenario.servers)
     if unknown:
         raise CheckError(
             f"--db: scenario {scenario.id} has no server {unknown[0]!r}; it has: {', '.join(scenario.servers)}"
         )
     trace = read_trace(path)
-    verdict, measures = judge_recorded(scenario, trace, read_databases(databases))
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked)
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
@@ -81,10 +83,11 @@ def run_of(path: Path) -> Path | None:
 
 
 def judge_recorded(
-    scenario: Scenario, trace: Trace, state: Mapping[str, ServerState]
+    scenario: Scenario, trace: Trace, state: Mapping[str, ServerState], asked: Judge | None = None
 ) -> tuple[Verdict, dict[str, Measure]]:
     """The verdict of a trace that was recorded, and what can be told of it."""
     evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
+    evidence = with_opinions(evidence, scenario.assertions, asked)
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
     return verdict, observe(Watched("trace"), evidence, verdict, scenario.assertions)
 
@@ -108,11 +111,14 @@ def missing_trace(scenario: Scenario, folder: Path) -> Checked:
     return replace(checked, written=locate(scenario))
 
 
-def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], None]) -> Iterator[Checked]:
+def rejudge_run(
+    folder: Path, scenarios: Sequence[Path], note: Callable[[str], None], asked: Judge | None = None
+) -> Iterator[Checked]:
     """Every trial of a run folder, judged again by its record; one that left none keeps its verdict.
 
     `scenarios` are files or folders to take the scenarios from, in place of those that the manifest names. `note` hears
-    what differs from the run. Raises CheckError and ScenarioError.
+    what differs from the run. `asked` is a judge; without one the opinions are those of the run. Raises CheckError and
+    ScenarioError.
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
@@ -127,7 +133,7 @@ def rejudge_run(folder: Path, scenarios: Sequence[Path], note: Callable[[str], N
             note(f"{name}: {scenario.path} is not what it was in the run")
         place = locate(scenario)
         for trial in _trials(folder, report, name):
-            yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial), written=place)
+            yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked), written=place)
 
 
 def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
@@ -153,7 +159,7 @@ def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[st
     return found
 
 
-def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Checked:
+def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: Judge | None) -> Checked:
     place = TrialFolder(folder / scenario.id / str(trial))
     if place.verdict.is_file():
         told: Mapping[str, JSON] = read_object(place.verdict)
@@ -179,7 +185,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         gaps = tuple(_texts(told.get("gaps")))
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
     if result.kind == "imported":
-        verdict, measures = judge_recorded(scenario, trace := read_trace(place.trace), {})
+        verdict, measures = judge_recorded(scenario, trace := read_trace(place.trace), {}, asked)
         result = replace(result, verdict=verdict, measures=measures, gaps=trace.gaps)
         return _checked(scenario, result, trace_to_json(trace), None)
     doubts = (*_texts(told.get("doubts")), *(_missing_state(place, scenario) if status == "completed" else ()))
@@ -209,6 +215,8 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int) -> Chec
         recorded=bool(said) and not scenario.servers,
         doubts=doubts,
     )
+    evidence = replace(evidence, opinions=recorded_opinions(scenario.assertions, told))
+    evidence = with_opinions(evidence, scenario.assertions, asked)
     verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
     measures = observe(_watched(result.target, told), evidence, verdict, scenario.assertions)
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)

@@ -15,6 +15,7 @@ COMMANDS = {
     "import": "write runs that were recorded elsewhere as traces",
     "check": "judge recorded traces without running anything",
     "rejudge": "judge the trials of a run folder again",
+    "judge-agreement": "hold a judge's opinions against labels by hand",
     "export": "send recorded spans on over OTLP",
     "run": "run scenarios, judge them, and write a run folder",
     "schema": "print the JSON Schema of a kind of file",
@@ -28,8 +29,8 @@ COMMANDS = {
 }
 """Name and one line of help; each is `command`, a click.Command, in harness.commands.<name>."""
 
-MODULES = {"import": "import_runs"}
-"""Modules of commands whose name is a word of Python's."""
+MODULES = {"import": "import_runs", "judge-agreement": "judge_agreement"}
+"""Modules of commands whose name is a word of Python's, or none of its names."""
 
 USAGE = """\
 Usage: wiretrap COMMAND [ARG]...
@@ -48,7 +49,7 @@ Commands:
 def usage() -> str:
     """The text of `wiretrap --help`."""
     lines = {"proxy": "stand between an agent and an MCP server", **COMMANDS}
-    return USAGE + "".join(f"  {name:<10}{text}\n" for name, text in sorted(lines.items()))
+    return USAGE + "".join(f"  {name:<17}{text}\n" for name, text in sorted(lines.items()))
 
 
 def main() -> None:

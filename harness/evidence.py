@@ -6,6 +6,7 @@ Refuses to know how any of it was gathered.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from harness.opinion import Opinion
 from harness.trace import Trace
 from proxy.spans import JSON
 
@@ -73,6 +74,7 @@ class Evidence:
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
     `unpointed`: the agent's command does not tell it where the servers are.
+    `opinions` are those of a judge, by rubric.
     """
 
     trace: Trace
@@ -89,3 +91,4 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)
     canaries: Mapping[str, str] = field(default_factory=dict)
     unpointed: bool = False
+    opinions: Mapping[str, Opinion] = field(default_factory=dict)

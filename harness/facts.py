@@ -64,6 +64,8 @@ class Exchange:
     result_cut: bool
     interim: bool = False
     round_of: str | None = None
+    fault: str | None = None
+    server_outcome: Outcome | None = None
     sent: str | None = None
     """JSON text of what the client sent and no other field holds: a request's params, its answer to a server."""
     end_seq: int = 0
@@ -211,6 +213,8 @@ class FactReader:
             result_cut=span.attributes.get(v.payload_truncated("result")) is True,
             interim=span.attributes.get(v.INTERIM) is True,
             round_of=_text(span, v.ROUND_OF),
+            fault=self._word(span, v.FAULT),
+            server_outcome=OUTCOMES.get(_text(span, v.FAULT_OUTCOME) or ""),
             sent=sent if is_telling(sent) else None,
         )
 

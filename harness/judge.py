@@ -38,7 +38,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
 
     Where there is state a last finding, `state_unexplained`, says whether recorded calls explain all that changed.
     A trial that timed out, crashed or passed a limit fails; one that infrastructure, harness or a person ended is an
-    error; else it is the worst finding. All passing is not_run when no pass rests on calls, or on calls seen by us, and
+    error; else it is the worst finding, opinions apart. All passing is not_run when no pass rests on calls, or on calls
+    seen by us, and
     when there is doubt whether the record is that of the agent's real connections.
     """
     if status != "completed":
@@ -57,17 +58,22 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
             return Verdict("fail", status, f"the trial ended as {status}", shown)
         case "completed":
             pass
-    result = worst(finding.result for finding in shown)
+    # An opinion is a signal beside the others: whoever talks the judge round has won nothing.
+    firm = [finding for finding in shown if finding.opinion is None]
+    result = worst(finding.result for finding in firm)
     if not assertions and result not in ("error", "fail"):
         return Verdict("not_run", status, "the scenario has no assertion", shown)
     if result != "pass":
-        return Verdict(result, status, _reason(result, shown), shown)
+        reason = _reason(result, firm) if firm else "there is only a judge's opinion, and that alone passes nothing"
+        return Verdict(result, status, reason, shown)
     if evidence.doubts:
         return Verdict("not_run", status, f"the record cannot be trusted: {listed(evidence.doubts)}", shown)
     lacking = _lacks_calls(assertions, findings, evidence)
     if lacking is not None:
         return Verdict("not_run", status, lacking, shown)
-    return Verdict("pass", status, f"{len(shown)} of {len(shown)} findings pass", shown)
+    against = [f"{one.id}: {one.reason}" for one in shown if one.opinion is not None and one.result == "fail"]
+    beside = f"; a judge thinks otherwise ({listed(against)})" if against else ""
+    return Verdict("pass", status, f"{len(firm)} of {len(firm)} findings pass{beside}", shown)
 
 
 def state_unexplained(evidence: Evidence) -> Finding | None:

@@ -32,7 +32,7 @@ class RunFacts:
 
     `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
     `programs` are the files that the command of each scenario's agent is made of. `selection` is what was asked for,
-    and `resumed_at` when the run was gone on with.
+    and `resumed_at` when the run was gone on with. `judge` is the name of the model that is asked for opinions.
     """
 
     run_id: str
@@ -46,6 +46,7 @@ class RunFacts:
     programs: Mapping[str, tuple[ProgramFile, ...]] = field(default_factory=dict)
     selection: Selection = field(default_factory=lambda: Selection(()))
     resumed_at: tuple[datetime, ...] = ()
+    judge: str | None = None
 
 
 def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
@@ -93,6 +94,7 @@ def _options(facts: RunFacts) -> JSON:
         # Whether there was one; the words may hold a secret.
         "command": facts.selection.command is not None,
         "profile": facts.selection.profile,
+        "judge": facts.judge,
     }
 
 

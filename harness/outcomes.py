@@ -14,6 +14,8 @@ CUT = 80
 """Characters of a value that a reason shows."""
 LISTED = 3
 """Calls or changes that a reason shows."""
+NEVER_SENT = frozenset({"error", "timeout"})
+"""Injected faults of calls that never reached their server."""
 T = TypeVar("T")
 
 
@@ -25,11 +27,13 @@ def is_blocked(call: ToolCall) -> bool:
 
 
 def is_executed(call: ToolCall) -> bool:
-    """Whether the call was forwarded and not answered by a protocol error.
+    """Whether the call was forwarded and not answered by a protocol error, or only by one that a fault put there.
 
     A call without an outcome, from a trace that does not say, counts as executed unless a decision blocked it.
     """
-    return not is_blocked(call) and call.outcome != "protocol_error"
+    if call.fault in NEVER_SENT:
+        return False
+    return not is_blocked(call) and (call.server_outcome or call.outcome) != "protocol_error"
 
 
 def is_ok(call: ToolCall) -> bool:
@@ -43,6 +47,10 @@ def outcome_words(call: ToolCall) -> str:
     """How the call ended, in words that follow "was"."""
     if is_blocked(call):
         return "attempted and blocked"
+    if call.fault in NEVER_SENT:
+        return f"attempted and met by the injected fault {call.fault}"
+    if call.fault is not None:
+        return f"executed and met by the injected fault {call.fault}"
     match call.outcome:
         case "ok":
             return "executed"

@@ -98,7 +98,14 @@ def hidden_result(hiding: Hiding, result: TrialResult) -> TrialResult:
         return result
     verdict = result.verdict
     findings = tuple(
-        replace(finding, id=hiding.evidence(finding.id), reason=hiding.evidence(finding.reason))
+        replace(
+            finding,
+            id=hiding.evidence(finding.id),
+            reason=hiding.evidence(finding.reason),
+            opinion=None
+            if finding.opinion is None
+            else replace(finding.opinion, reasoning=hiding.evidence(finding.opinion.reasoning)),
+        )
         for finding in verdict.findings
     )
     said = replace(verdict, reason=hiding.evidence(verdict.reason), findings=findings)

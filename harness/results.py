@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from harness.gate import EVERYTHING, Gate
 from harness.observability import Measure
+from harness.opinions import opinions_as_json
 from harness.repeats import Task
 from harness.report.repeated import repeats_as_json
 from harness.report.seen import Matrix, matrix, matrix_as_json
@@ -137,6 +138,7 @@ class ScenarioResult:
             "over_all": self.over_all.as_json(),
             "over_valid": self.over_valid.as_json(),
             "repeats": repeats_as_json([self.task]),
+            **opinions_as_json([trial.verdict for trial in self.trials]),
             "trials": [trial.as_json() for trial in self.trials],
         }
 
@@ -200,6 +202,7 @@ class RunResult:
             "over_valid": rate(valid).as_json(),
             "repeats": repeats_as_json(self.tasks),
             "targets": matrix_as_json(self.targets),
+            **opinions_as_json([trial.verdict for trial in self.trials]),
             "scenarios": [scenario.as_json() for scenario in self.scenarios],
         }
 
@@ -232,5 +235,6 @@ def verdict_as_json(verdict: Verdict) -> dict[str, JSON]:
         "category": verdict.category,
         "also": [*verdict.also],
         "coordination": verdict.coordination,
+        **({"faults": asdict(verdict.faults)} if verdict.faults is not None else {}),
         "findings": findings,
     }

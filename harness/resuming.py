@@ -90,6 +90,13 @@ def differences(begun: Begun, now: JSON) -> Iterator[str]:
     parts = now if isinstance(now, dict) else {}
     for part in ("versions", "scenarios"):
         yield from _differences(part, begun.made_of.get(part), parts.get(part))
+    judges = [_option(one, "judge") for one in (begun.made_of, parts)]
+    yield from _differences("options.judge", *judges)
+
+
+def _option(document: Mapping[str, JSON], name: str) -> JSON:
+    options = document.get("options")
+    return options.get(name) if isinstance(options, dict) else None
 
 
 def _differences(name: str, before: JSON, now: JSON) -> Iterator[str]:

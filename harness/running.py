@@ -17,6 +17,7 @@ import click
 from harness.agentprogram import program_files
 from harness.gate import EVERYTHING, Gate
 from harness.hiding import Hiding
+from harness.judges import open_judge
 from harness.locating import locate
 from harness.manifest import RunFacts, manifest
 from harness.report.junit import as_junit
@@ -46,13 +47,14 @@ class ReportError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Going:
     """How the trials of a run are to be run, and what is held against their verdicts. `otlp` is where copies of the
-    spans go. `watch` hears each result and says why no further trial is to begin, None while they may; `stopped` says
-    so from the start."""
+    spans go, `judge` names a judge whose file is found from everywhere. `watch` hears each result and says why no
+    further trial is to begin, None while they may; `stopped` says so from the start."""
 
     jobs: int = 1
     keep: bool = False
     gate: Gate = EVERYTHING
     otlp: str | None = None
+    judge: str | None = None
     watch: Callable[[TrialResult], str | None] | None = None
     stopped: str | None = None
 
@@ -67,14 +69,15 @@ def run_selected(
     keep: bool,
     gate: Gate = EVERYTHING,
     otlp: str | None = None,
+    judge: str | None = None,
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
     key = secrets.token_hex(32)
     hiding = hiding_for(selected.by_id.values(), os.environ, key)
     folder = make_run_folder(out)
-    facts = run_facts(folder, selected, selection, hiding, trials, jobs, datetime.now(UTC), ())
+    facts = run_facts(folder, selected, selection, hiding, trials, jobs, datetime.now(UTC), (), judge)
     with run_lock(folder):
-        return go(folder, facts, {}, Going(jobs, keep, gate, otlp)), folder
+        return go(folder, facts, {}, Going(jobs, keep, gate, otlp, judge)), folder
 
 
 def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> tuple[RunResult, Path]:
@@ -93,7 +96,7 @@ def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> t
         hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
         moments = (*begun.resumed_at, datetime.now(UTC))
         facts = run_facts(
-            folder, selected, begun.selection, hiding, begun.trials, going.jobs, begun.started_at, moments
+            folder, selected, begun.selection, hiding, begun.trials, going.jobs, begun.started_at, moments, going.judge
         )
         changed = list(differences(begun, manifest(facts, (), None)))
         if changed:
@@ -113,6 +116,7 @@ def run_facts(
     jobs: int,
     started_at: datetime,
     resumed_at: tuple[datetime, ...],
+    judge: str | None = None,
 ) -> RunFacts:
     """What a run in this folder is made of, as its manifest will say it."""
     digests, shown = selected.digests(), selected.digests(hiding.file_digest)
@@ -128,6 +132,7 @@ def run_facts(
         {name: program_files(selected.agents[name], one, hiding) for name, one in selected.by_id.items()},
         selection,
         resumed_at,
+        None if judge is None else open_judge(judge).name,
     )
 
 
@@ -172,6 +177,7 @@ def go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRes
         selection=facts.selection,
         digests=selected.digests(),
         otlp=going.otlp,
+        judge=going.judge,
     )
     runner = Runner(start, work, going.jobs, hear, stopped=going.stopped)
     try:

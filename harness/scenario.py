@@ -25,9 +25,10 @@ from harness.scenariofile import (
     Severity,
     Trust,
 )
-from harness.scenariopolicy import read_grants, read_policy
+from harness.scenariopolicy import read_faults, read_grants, read_policy
 from harness.seedfile import read_seed
-from proxy.glob import check_server_id
+from proxy.faults import Fault
+from proxy.glob import check_server_id, glob_server
 from proxy.policy import Policy
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
@@ -111,6 +112,8 @@ class Scenario:
     assertions: tuple[Assertion, ...]
     reference: tuple[Step, ...]
     tools: Tools = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    fault_maps: tuple[JSON, ...] = ()
     notes: tuple[Problem, ...] = ()
 
     @property
@@ -118,6 +121,11 @@ class Scenario:
         """The globs of the tools that the policy takes out of tools/list."""
         rules = self.policy.rules if self.policy is not None and self.policy.in_force else ()
         return tuple(rule.glob for rule in rules if rule.form == "hidden")
+
+    def faults_for(self, server: str) -> list[JSON]:
+        """What the server's proxy gets of the faults: those that may speak of it."""
+        both = zip(self.faults, self.fault_maps, strict=True)
+        return [said for fault, said in both if glob_server(fault.glob) in {None, server}]
 
     def policy_for(self, server: str) -> dict[str, JSON] | None:
         """The map of the policy that the proxy in front of `server` gets, None where there is nothing to enforce.
@@ -204,6 +212,7 @@ class _Reading:
             tuple(assertions.values()),
             reference,
             self.tools or {},
+            *read_faults(self.intake, data, tools),
             tuple(self.intake.notes),
         )
 

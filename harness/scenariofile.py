@@ -196,7 +196,7 @@ class FactEntry(Entry):
 
 
 class ScenarioEntry(Entry):
-    """A scenario file. Each of servers, policy, agent, assertions and reference is read by itself."""
+    """A scenario file. Each of servers, policy, faults, agent, assertions and reference is read by itself."""
 
     id: str = Field(max_length=200)
     title: Name
@@ -212,6 +212,7 @@ class ScenarioEntry(Entry):
     trials: int = Field(default=1, ge=1)
     limits: LimitsEntry = Field(default_factory=LimitsEntry)
     facts: list[FactEntry] = Field(default_factory=list)
+    faults: JsonValue = None
     expected: ExpectedEntry = Field(default_factory=ExpectedEntry)
     assertions: Annotated[list[JsonValue], Field(min_length=1)]
     reference: list[JsonValue] = Field(default_factory=list)

@@ -1,6 +1,5 @@
-"""The policy of a scenario, inline or in a file of its own, and whether its rules speak of servers and tools there are.
-
-Refuses to know what a policy does.
+"""The policy of a scenario, inline or in a file of its own, and its faults, and whether they speak of servers and tools
+there are. Refuses to know what a policy or a fault does.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +8,7 @@ from pathlib import Path
 from harness.intake import Intake, open_document
 from harness.offer import Tools, idle_glob, missing_tool_of_glob
 from harness.scenariofile import PolicyFileEntry
+from proxy.faults import Fault, FaultError, parse_faults
 from proxy.fieldreading import FieldReading
 from proxy.glob import glob_server
 from proxy.grants import parse_grants
@@ -60,6 +60,25 @@ def read_policy(
             path = (*prefix, "rules", place, rule.action)
             intake.notes.append(Problem(document.name, document.line(path), field_name(path), f"note: {idle}"))
     return policy, data if isinstance(data, dict) else None
+
+
+def read_faults(
+    intake: Intake, scenario: Mapping[str, JSON], tools: Tools | None
+) -> tuple[tuple[Fault, ...], tuple[JSON, ...]]:
+    """The faults of a scenario's map, and their own maps; none (and the problems noted) where they cannot be used."""
+    data, document = scenario.get("faults"), intake.document
+    if "faults" not in scenario:
+        return (), ()
+    try:
+        faults = parse_faults(data, document.name, document.line, ("faults",))
+    except FaultError as error:
+        intake.problems.extend(error.problems)
+        return (), ()
+    for place, fault in enumerate(faults):
+        wrong = None if tools is None else _misnamed(fault.glob, tools)
+        if wrong is not None:
+            intake.wrong(("faults", place, "tool"), wrong)
+    return faults, tuple(data) if isinstance(data, list) else ()
 
 
 def read_grants(

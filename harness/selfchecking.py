@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from harness.agentfile import Call, ScriptedAgent, Step
+from harness.assertions.judged import Judged
 from harness.explain import call_key
 from harness.forbidden import OUT_OF_REACH, forbidden_steps
 from harness.mutants import Mutant, Reference, as_agent, mutants, written_out
@@ -107,7 +108,7 @@ _bench: Bench | None = None
 
 def _set_up(path: Path, canaries: dict[str, str]) -> None:
     global _bench  # noqa: PLW0603 - a process of a pool has one scenario
-    _bench = Bench(load_scenario(path, fixture_offers()), canaries)
+    _bench = Bench(checkable(load_scenario(path, fixture_offers())), canaries)
 
 
 def _try_elsewhere(steps: tuple[Step, ...]) -> Tried:
@@ -125,8 +126,15 @@ def _try_all(bench: Bench, all_steps: Sequence[tuple[Step, ...]], jobs: int) -> 
         yield from pool.map(_try_elsewhere, all_steps)
 
 
+def checkable(scenario: Scenario) -> Scenario:
+    """The scenario as programs judge it: no opinion decides anything, and the reference is a run without faults."""
+    firm = tuple(assertion for assertion in scenario.assertions if not isinstance(assertion, Judged))
+    return replace(scenario, assertions=firm, faults=(), fault_maps=())
+
+
 def self_check(scenario: Scenario, jobs: int = 1, hear: Callable[[MutantResult], None] | None = None) -> SelfCheck:
     """Run the reference and every mutant, `jobs` at once. `hear` is told of each mutant as it comes."""
+    scenario = checkable(scenario)
     check = SelfCheck(scenario.id, str(scenario.path), "not_run")
     cannot = _cannot(scenario)
     if cannot is not None:

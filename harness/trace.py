@@ -34,6 +34,8 @@ class ToolCall:
     `function.name`), `name` among them. `rounds` are the request ids of its further rounds, where a result asked for
     input first (MCP 2026-07-28): one logical call, with the last round's answer. `connection` and `request_id` (JSON
     text) join it to a server's journal.
+    `fault` is the injected fault that the call met, for which nobody may blame its server; `server_outcome` how the
+    server itself answered where the fault withheld or replaced that.
     `extra` has the members of a call from elsewhere that no field here takes.
     """
 
@@ -63,6 +65,8 @@ class ToolCall:
     result_truncated: bool = False
     names: tuple[str, ...] = ()
     rounds: tuple[str, ...] = ()
+    fault: str | None = None
+    server_outcome: Outcome | None = None
     extra: Mapping[str, JSON] = field(default_factory=lambda: _NOTHING)
 
 

@@ -101,6 +101,8 @@ def call_to_json(call: ToolCall) -> Object:
         "result_truncated": call.result_truncated or None,
         "names": list(call.names) or None,
         "rounds": list(call.rounds) or None,
+        "fault": call.fault,
+        "server_outcome": call.server_outcome,
     }
     found |= {key: value for key, value in optional.items() if value is not None}
     return {**found, **call.extra}

@@ -237,6 +237,8 @@ def _call(fields: _Fields, name: str | None, names: tuple[str, ...], place: int,
         result_truncated=fields.flag("result_truncated") is True,
         names=names,
         rounds=fields.texts("rounds"),
+        fault=fields.text("fault"),
+        server_outcome=fields.outcome("server_outcome"),
         extra=extra,
     )
 

@@ -30,6 +30,7 @@ from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
+from harness.judges import Judge, with_opinions
 from harness.modelagent import ModelAgent
 from harness.observability import Measures, Watched, observe, unobserved
 from harness.redacted import hidden_result, recorded_assertions
@@ -82,7 +83,7 @@ class TrialPlan:
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
 
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
-    `canaries` are those that its seeds plant, None for new ones.
+    `canaries` are those that its seeds plant, None for new ones. `judge` is asked for its opinion.
     """
 
     run_id: str
@@ -95,6 +96,7 @@ class TrialPlan:
     cancel: int | None = None
     otlp: str | None = None
     exporter: Exporter | None = None
+    judge: Judge | None = None
     private: Path | None = None
     canaries: Mapping[str, str] | None = None
 
@@ -224,6 +226,7 @@ def _judge(
     evidence = replace(gathered.evidence, unpointed=unpointed)
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
+        evidence = with_opinions(evidence, assertions, plan.judge)
         verdict = judge(assertions, evidence, ending.status)
         verdict = categorised(plan.scenario, evidence, verdict)
         measures = observe(_watched(plan, ending), evidence, verdict, assertions)
@@ -250,7 +253,7 @@ def _recorded(plan: TrialPlan, folder: TrialFolder) -> _Judged:
     except CheckError as error:
         return _Judged(Verdict("error", "infra_error", str(error)))
     write_pieces(folder.trace, map(plan.hiding.text, trace_chunks(trace)))
-    verdict, measures = judge_recorded(plan.scenario, trace, {})
+    verdict, measures = judge_recorded(plan.scenario, trace, {}, plan.judge)
     return _Judged(verdict, trace.gaps, measures=measures)
 
 

@@ -6,14 +6,17 @@ Refuses to know the assertions themselves.
 from dataclasses import dataclass
 from typing import Literal
 
+from harness.opinion import Opinion
+
 Result = Literal["pass", "fail", "not_run", "error"]
 """Order from worst: error, fail, not_run, pass. Anything but pass fails the gate."""
 
 Status = Literal["completed", "agent_timeout", "agent_crash", "limit", "infra_error", "harness_error", "cancelled"]
 """How a trial ended, exactly one."""
 
-Rests = Literal["wire", "state", "reported", "none"]
-"""What a finding rests on, from the weakest part it used: seen by us, a database, the target's word, nothing."""
+Rests = Literal["wire", "state", "reported", "opinion", "none"]
+"""What a finding rests on, from the weakest part it used: seen by us, a database, the target's word, what a model that
+judges thinks of it, nothing."""
 
 
 FailureCategory = Literal[
@@ -40,7 +43,7 @@ class Finding:
 
     `id` is the assertion's own `id`, or its type; the second of a type without one is `TYPE#2`. `attempted`, `blocked`
     and `executed` count calls where the assertion is about calls. `measures` are numbers that it took; None among them
-    is not observable.
+    is not observable. `opinion` is a judge's: such a finding stands beside the verdict, and no verdict hangs on it.
     """
 
     id: str
@@ -51,6 +54,17 @@ class Finding:
     blocked: int | None = None
     executed: int | None = None
     measures: dict[str, int | float | None] | None = None
+    opinion: Opinion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCount:
+    """Injected faults: how many calls one fell on, how many of those lost their answer by it, or part of it, and how
+    many of the latter were made good by a later call of the same tool."""
+
+    met: int
+    spoilt: int
+    recovered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,7 @@ class Verdict:
 
     `category` says why it failed (`pass` when it did not), None where it says nothing of the agent; `also` are the
     other categories that hold. `coordination` is how a fact was lost between agents, None where nobody can tell.
+    `faults` is None where the scenario has none.
     """
 
     result: Result
@@ -68,3 +83,4 @@ class Verdict:
     category: FailureCategory | None = None
     also: tuple[FailureCategory, ...] = ()
     coordination: Mode | None = None
+    faults: FaultCount | None = None

@@ -19,6 +19,7 @@ from types import FrameType
 from pydantic import TypeAdapter
 
 from harness.hiding import Hiding, hidden_streams, hide_last_words, traceback_text
+from harness.judges import open_judge
 from harness.processes import become_subreaper, end_descendants, keep_private
 from harness.redacted import hidden_result
 from harness.results import Kind, TrialResult
@@ -37,7 +38,7 @@ from proxy.spans import JSON
 class Start:
     """What a worker is told once. `digests` are those that the manifest has: file path to SHA-256 in hex.
 
-    `otlp` is where copies of the spans go.
+    `otlp` is where copies of the spans go; `judge` names a judge as `--judge` does.
     """
 
     parent: int
@@ -48,6 +49,7 @@ class Start:
     selection: Selection
     digests: dict[str, str]
     otlp: str | None = None
+    judge: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ def _try_jobs(
     reply: Callable[[bytes], None],
     exporter: Exporter | None,
 ) -> None:
+    judge = None if start.judge is None else open_judge(start.judge)
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
         plan = TrialPlan(
@@ -152,6 +155,7 @@ def _try_jobs(
             cancel=cancel,
             otlp=start.otlp,
             exporter=exporter,
+            judge=judge,
             private=None if job.private is None else Path(job.private),
         )
         try:

@@ -28,6 +28,11 @@ _NOT_COPIED = frozenset(
 )
 
 
+async def silence() -> None:
+    """Answer nothing until the client goes away, or we are told to stop: then this is cancelled."""
+    await asyncio.get_running_loop().create_future()
+
+
 class Outbound:
     """What goes to the client. An answer that is left unfinished has its connection closed by the server we run in."""
 
@@ -84,7 +89,14 @@ class Answering:
             going = watch.feed(data, ended=over)
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))
+            if over and watch.silent:
+                self._settled(asked, status, stream=stream)
+                await watch.settle()
+                await silence()
             try:
+                if watch.wait:
+                    await asyncio.sleep(watch.wait)
+                    watch.wait = 0.0
                 if watch.holds and over:
                     length = [] if status in {204, 304} else [(b"content-length", b"%d" % len(going))]
                     await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)

@@ -24,9 +24,14 @@ class AnswerError(ValueError):
 
 
 class Answer(Protocol):
-    """A body on its way. `holds`: nothing of it goes on before its end, since it may be edited."""
+    """A body on its way. `holds`: nothing of it goes on before its end, since it may be edited.
+
+    `wait` is how many seconds late what is given next is to be; `silent` is set where its answer is withheld for good.
+    """
 
     holds: bool
+    wait: float
+    silent: bool
     back: list[bytes]
     """Messages of ours to the server, which answer what it may not ask of the client."""
 
@@ -41,6 +46,9 @@ class Answer(Protocol):
 
 class Unwatched:
     """A body that is nothing of ours."""
+
+    wait = 0.0
+    silent = False
 
     def __init__(self) -> None:
         self.holds = False
@@ -81,6 +89,8 @@ class Body:
     def __init__(self, strand: Strand, unpacker: Unpacker | None, *, holds: bool, sure: bool) -> None:
         """`sure`: it says that it is JSON; else it is looked at only where it looks like it."""
         self.holds = holds
+        self.wait = 0.0
+        self.silent = False
         self.back: list[bytes] = []
         self._strand = strand
         self._unpacker = unpacker
@@ -108,6 +118,7 @@ class Body:
             return b"" if self.holds else chunk
         if step.back:
             self.back += _messages(step.back)
+        self.wait, self.silent = step.wait, bool(step.kept)
         if self.holds:
             return step.forward
         if ended and not self._flowing and step.forward != self._whole:
@@ -166,6 +177,8 @@ class Stream:
         belongs to then, and the address as the client gets it. None where the stream can be none.
         """
         self.holds = False
+        self.wait = 0.0
+        self.silent = False
         self.back: list[bytes] = []
         self._find_strand = strand
         self._strand: Strand | None = None
@@ -267,6 +280,8 @@ class Stream:
         step = self._step(event)
         if step is not None and step.back:
             self.back += _messages(step.back)
+        if step is not None:
+            self.wait, self.silent = max(self.wait, step.wait), self.silent or bool(step.kept)
         if step is None or step.forward == piece.data:
             self._give(event.end, out)
             return

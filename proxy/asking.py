@@ -63,6 +63,8 @@ class Asked:
     opens: bool = False
     forward: bytes | None = None
     """What goes on in place of the body, where a trace context was spliced into it."""
+    silent: bool = False
+    """Whether a fault keeps it from the server, and nothing ever answers it."""
     gone: bool = False
     """Whether the client went away before the answer was whole."""
 
@@ -142,6 +144,8 @@ class Asking:
             asked.forward = step.forward
         if step.held:
             (asked.held,) = step.held
+        elif step.kept and not step.back:
+            asked.silent = True
         elif not step.forward:
             asked.refusal = self._refusal(asked, step, why or _unreadable(text))
             if encodings and self.in_force:

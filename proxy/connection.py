@@ -18,8 +18,10 @@ from proxy.exchange import (
     ended,
     negotiated,
 )
+from proxy.faults import FaultPlan
 from proxy.frames import Message
 from proxy.held import HeldCall
+from proxy.ids import IdKey
 from proxy.judging import (
     JUDGED,
     VERSION_KEY,
@@ -45,7 +47,8 @@ class Step(NamedTuple):
     """What a line leads to: span lines to write first, then bytes for the other side, and bytes back to the sender.
 
     `gate`: when `records` cannot be written, nothing of this step may be forwarded. `opened` are the exchanges that a
-    forwarded line opened, `held` the calls that wait for an approval from now on.
+    forwarded line opened, `held` the calls that wait for an approval from now on. `kept` is a line that a fault keeps
+    back, `wait` how many seconds late `forward` is to be.
     """
 
     records: list[str]
@@ -54,6 +57,8 @@ class Step(NamedTuple):
     gate: bool = False
     opened: tuple[Exchange, ...] = ()
     held: tuple[HeldCall, ...] = ()
+    kept: bytes = b""
+    wait: float = 0.0
 
 
 class Connection:
@@ -63,8 +68,9 @@ class Connection:
         self.recorder = recorder
         self.start = start
         self.version = ""
-        self.failed = False
-        self.splice = False
+        self.failed = self.splice = False
+        self.faults: FaultPlan | None = None
+        self.spoilt: set[IdKey] = set()
         self.from_client = Exchanges()
         self.from_server = Exchanges()
         self.rounds = Rounds()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from hmac import digest
 
+from proxy.faults import Fault
 from proxy.held import Grant
 from proxy.policy import Policy
 
@@ -17,13 +18,14 @@ def command_digest(key: bytes, command: Sequence[str]) -> str:
     return _digest(key, json.dumps(list(command)))
 
 
-def policy_digest(key: bytes, policy: Policy | None, grants: Sequence[Grant] = ()) -> str:
-    """HMAC-SHA256 of what a policy says and what is granted, in hex: spelling, comments and file apart.
+def policy_digest(key: bytes, policy: Policy | None, grants: Sequence[Grant] = (), faults: Sequence[Fault] = ()) -> str:
+    """HMAC-SHA256 of what a policy says, what is granted and which faults there are: spelling, comments and file apart.
 
-    Of no policy and no grants it is "".
+    In hex; of none of them it is "".
     """
     said = "" if policy is None else repr(policy)
-    return _digest(key, f"{said}{tuple(grants)!r}" if grants else said) if said or grants else ""
+    said += "".join(repr(tuple(part)) for part in (grants, faults) if part)
+    return _digest(key, said) if said else ""
 
 
 def _digest(key: bytes, text: str) -> str:

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
 from proxy import vocabulary as v
+from proxy.faults import Fault
 from proxy.frames import Message
 from proxy.ids import IdKey, id_key
 from proxy.record import Place, Recorder, Stamp, payload
@@ -47,7 +48,8 @@ class Exchange:
     """An open request. `version` is the protocol version that the request itself carries.
 
     `call` is what it calls, where an answer may ask for another round; `leg` is set in a round that is not the first.
-    `status` is that of the HTTP response that answers it. No more is kept than its span will say: many may be open.
+    `status` is that of the HTTP response that answers it. `planned` is the fault that its answer is to meet, `spoilt`
+    the encoded attributes of a fault that was met. No more is kept than its span will say: many may be open.
     """
 
     place: Place
@@ -63,6 +65,8 @@ class Exchange:
     cancelled: bool = False
     interim: bool = False
     status: int | None = None
+    planned: Fault | None = None
+    spoilt: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -92,6 +96,7 @@ class Exchange:
             attributes.append(encode_attribute(v.payload_truncated("arguments" if is_call else "params"), True))
         if self.status is not None:
             attributes.append(encode_attribute(v.HTTP_STATUS, self.status))
+        attributes += self.spoilt
         return attributes
 
 
@@ -111,9 +116,13 @@ def _about(method: str, canonical: str, target: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Exchanges:
-    """The open requests of one side, by typed id; a reused open id keeps both, answered in order (wire rule 3)."""
+    """The open requests of one side, by typed id; a reused open id keeps both, answered in order (wire rule 3).
+
+    `held` are those that a fault keeps from the other side, so that nothing answers them.
+    """
 
     open: dict[IdKey, list[Exchange]] = field(default_factory=dict)
+    held: list[Exchange] = field(default_factory=list)
 
     def add(self, exchange: Exchange) -> None:
         """Take an exchange in."""
@@ -146,22 +155,28 @@ class Exchanges:
             queue.remove(exchange)
             if not queue:
                 del self.open[exchange.key]
+        elif exchange in self.held:
+            self.held.remove(exchange)
 
     def cancel(self, key: IdKey | None) -> bool:
         """Note that the requester gave up on a request, whose answer may still come; whether there is such a one."""
         queue = self.open.get(key, ()) if key is not None else ()
         for exchange in queue:
             exchange.cancelled = True
+        for exchange in self.held:
+            exchange.cancelled = exchange.cancelled or exchange.key == key
         return bool(queue)
 
     def drain(self) -> list[Exchange]:
         """All that is still open, in the order in which it was asked."""
-        rest = sorted((e for queue in self.open.values() for e in queue), key=lambda exchange: exchange.start)
+        every = [*self.held, *(exchange for queue in self.open.values() for exchange in queue)]
+        rest = sorted(every, key=lambda exchange: exchange.start)
         self.open.clear()
+        self.held.clear()
         return rest
 
 
-def _answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:
+def answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:
     """Encoded attributes of an answer, the message of an error status (None without one), and the outcome."""
     text = message.field_text("result")
     error = message.fields.get("error")
@@ -221,7 +236,7 @@ class Owed(NamedTuple):
 
     def line(self, recorder: Recorder) -> str:
         """The line."""
-        more, failure, outcome = _answer_attributes(self.exchange, self.message)
+        more, failure, outcome = answer_attributes(self.exchange, self.message)
         return ended(
             recorder, self.exchange, self.now, outcome, more,
             version=self.version, failure=failure, ours=self.ours, seq=self.seq,

@@ -5,6 +5,7 @@ Refuses to know pipes, and what the server says.
 
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import CLIENT_TO_SERVER, Exchange, requested
+from proxy.faulting import hold_back, strike
 from proxy.frames import Line, Message, read_loose, read_strict
 from proxy.holding import can_wait, cancel, hold
 from proxy.judging import Judgement, is_judged, judge_reading, judge_request, meta_text
@@ -70,7 +71,7 @@ class ClientSide:
                 if wire.holds and not line.batch and can_wait(wire, one):
                     return hold(wire, one, raw, now)
                 return self._refuse(judged, line, now)
-        return self._forward(judged, raw, odd, now, splice=wire.splice and strict)
+        return self._forward(judged, raw, odd, now, splice=wire.splice and strict, alone=not line.batch)
 
     def _hides_call(self, line: Line, raw: bytes) -> bool:
         if self.connection.policy is None and not self.connection.failed:
@@ -96,7 +97,10 @@ class ClientSide:
             return one._replace(decision=Decision("deny", "one reading", odd, False), code=NOT_READABLE)
         return one
 
-    def _forward(self, judged: list[Judgement], raw: bytes, odd: str | None, now: Stamp, *, splice: bool) -> Step:
+    def _forward(
+        self, judged: list[Judgement], raw: bytes, odd: str | None, now: Stamp, *, splice: bool, alone: bool
+    ) -> Step:
+        """Send a line on, or have a fault meet the call on it; `alone`: it is one message, and no array."""
         records: list[str] = []
         opened: list[Exchange] = []
         placed: list[tuple[Message, Place]] = []
@@ -112,6 +116,13 @@ class ClientSide:
                 placed.append((one.message, place))
             if exchange is not None:
                 opened.append(exchange)
+                struck, told = strike(self.connection, exchange, now) if alone else (None, [])
+                records += told
+                if struck is not None and struck.fault.held_back:
+                    return hold_back(self.connection, struck.fault, exchange, records, raw, now)
+                if struck is not None:
+                    exchange.planned = struck.fault
+                    self.connection.spoilt.add(exchange.key)
         if odd is not None and not decided:
             # Some reader may see a call where this one sees none: that is a decision all the same.
             records += self.connection.unread(raw, odd, now, CLIENT_TO_SERVER)

@@ -6,6 +6,7 @@ Refuses to know pipes, and which calls are allowed.
 from proxy import vocabulary as v
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
+from proxy.faulting import spoil
 from proxy.frames import Message, read_loose, read_strict
 from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
@@ -37,7 +38,7 @@ class ServerSide:
         wire = self.connection
         if not raw.strip(BLANK):
             return Step([], raw)
-        if not wire.guards and not wire.hides and asks_nothing(raw):
+        if not wire.guards and not wire.hides and not wire.spoilt and asks_nothing(raw):
             wire.passed.append((raw, now))
             return Step([], raw)
         if not wire.passed:
@@ -49,10 +50,11 @@ class ServerSide:
 
     def _line(self, raw: bytes, now: Stamp) -> Step:
         wire = self.connection
-        if wire.guards:
-            judged = self._guarded(raw, now) or self._asking(raw, now)
-            if judged is not None:
-                return judged
+        judged = self._guarded(raw, now) or self._asking(raw, now) if wire.guards else None
+        if judged is None and wire.spoilt:
+            judged = spoil(wire, raw, now)
+        if judged is not None:
+            return judged
         if not wire.hides or not wire.from_client.open:
             return self._passed(raw, _NONE, now)
         shown, ours, records = self._shown(raw, now)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from proxy.answering import Answering, Outbound
+from proxy.answering import Answering, Outbound, silence
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
 from proxy.clientexchange import CANCELS
@@ -80,9 +80,16 @@ class HttpProxy:
     """The application. `stop` ends all that is under way."""
 
     def __init__(
-        self, upstream: Server, asking: Asking, doors: Doors, *, edits: bool, waiting: "Waiting | None" = None
+        self,
+        upstream: Server,
+        asking: Asking,
+        doors: Doors,
+        *,
+        edits: bool,
+        waiting: "Waiting | None" = None,
+        spoils: bool = False,
     ) -> None:
-        """`edits`: policy edits answers, so that they are asked for without an encoding.
+        """`edits`: policy edits answers, so that they are asked for without an encoding; `spoils`: faults do.
 
         `waiting` is where calls wait for an approval; None where none does.
         """
@@ -90,8 +97,8 @@ class HttpProxy:
         self.upstream = upstream
         self.asking = asking
         self.doors = doors
-        self.edits = edits
-        self.answering = Answering(upstream, asking.seats, edits=edits)
+        self.edits, self._spoils = edits or spoils, spoils
+        self.answering = Answering(upstream, asking.seats, edits=self.edits)
         self._running: set[asyncio.Task[None]] = set()
         self._stopping = False
 
@@ -149,7 +156,7 @@ class HttpProxy:
         Raises PolicyError, and then the old one stands.
         """
         policy = self.asking.reload(path)
-        self.edits = self.answering.edits = edits_answers(policy)
+        self.edits = self.answering.edits = edits_answers(policy) or self._spoils
 
     def stop(self) -> None:
         """End all exchanges that are under way: both sides see their connections close."""
@@ -185,6 +192,8 @@ class HttpProxy:
             if asked.refusal is not None:
                 await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
                 return
+            if asked.silent:
+                await silence()
             line = await self.upstream.line()
             going = self._send(head, asked, line, asked.forward or body, inbound)
             if inbound.ended.is_set() and len(body) <= SMALL:

@@ -6,11 +6,12 @@ Refuses to know how the client and the server are reached.
 import os
 from collections.abc import Callable, Mapping
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import click
 
 from proxy.context import Context, ContextError, read_context, redact_key
+from proxy.faults import Fault, FaultPlan, load_faults
 from proxy.glob import check_server_id, glob_server
 from proxy.policy import TRUST_LABELS, Policy, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from proxy.redact import Redactor
     from proxy.waiting import Waiting
 
+_Said: TypeAlias = "tuple[Policy | None, tuple[Grant, ...], tuple[Fault, ...]]"
 _F = TypeVar("_F", bound=Callable[..., None])
 
 _SERVER = (
@@ -134,6 +136,12 @@ class Start(NamedTuple):
 
         return Waiting(self.grants, None if self.approvals is None else DeskLine(self.approvals, parent))
 
+    faults: tuple[Fault, ...] = ()
+
+    def fault_plan(self) -> FaultPlan | None:
+        """The faults, each of which has seen no call yet; None where there are none."""
+        return FaultPlan(self.faults) if self.faults else None
+
     def with_policy(self, path: str | None) -> "Start":
         """The same with the policy that stands in a file, None for none, behind `--deny`. Raises PolicyError."""
         policy = _load(path, self.deny)
@@ -141,7 +149,8 @@ class Start(NamedTuple):
         if self.identity.command_sha256:
             from proxy.digests import policy_digest  # noqa: PLC0415  (as in `_digests`)
 
-            digest = policy_digest(self.key, policy, () if self.grants is None else self.grants.grants)
+            grants = () if self.grants is None else self.grants.grants
+            digest = policy_digest(self.key, policy, grants, self.faults)
         return self._replace(policy=policy, identity=self.identity._replace(policy_sha256=digest))
 
 
@@ -196,6 +205,7 @@ def start(
     key: bytes,
     redactor: "Redactor | None",
     command: tuple[str, ...] = (),
+    faults_file: str | None = None,
     beside: tuple[str, ...] = (),
 ) -> Start:
     """Everything else; `command` is the server's, and `beside` are further servers that the policy may speak of.
@@ -208,8 +218,9 @@ def start(
     run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"
     folder = options["spans"] or context.spans or spans_folder(run_id, os.environ)
     parent = parse_traceparent(context.traceparent) or ("", "")
+    faults = () if faults_file is None else load_faults(faults_file)
     grants = _grants(options["grants_file"])
-    made_of = _digests(context, key, command, policy, () if grants is None else grants.grants)
+    made_of = _digests(context, key, command, (policy, () if grants is None else grants.grants, faults))
     identity = Identity(
         server_id=server,
         trust=options["trust"],
@@ -225,6 +236,7 @@ def start(
         policy_sha256=made_of[1],
     )
     said = "no policy" if policy is None else f"policy {policy_file or '--deny'} ({policy.mode})"
+    said += "" if faults_file is None else f", faults {faults_file}"
     sent = "" if exporter is None else f", sent on to {exporter.endpoint.shown}"
     splice = options["trace_context"] == "splice"
     warning = ""
@@ -232,22 +244,22 @@ def start(
     rules = () if policy is None or context.scenario_id else policy.rules
     if rules and all(glob_server(rule.glob) not in {None, server} for rule in rules):
         warning = f"no rule of the policy speaks of the server {server}"
+    if faults and all(glob_server(fault.glob) not in {None, server} for fault in faults):
+        warning = "; ".join([*filter(None, [warning]), f"none of the faults speaks of the server {server}"])
     if policy is not None and policy.holds and grants is None and options["approvals"] is None:
         warning = f"{warning}; {NOBODY}" if warning else NOBODY
     told = f"spans {folder}, {said}{sent}"
-    approvals = options["approvals"]
-    return Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, grants, approvals)
+    found = Start(identity, policy, folder, key, redactor, exporter, splice, told, warning, deny, grants)
+    return found._replace(approvals=options["approvals"], faults=faults)
 
 
-def _digests(
-    context: Context, key: bytes, command: tuple[str, ...], policy: Policy | None, grants: "tuple[Grant, ...]"
-) -> tuple[str, str]:
-    """Those of the command and of the policy with its grants, for the harness that gave the key; "" where none did."""
+def _digests(context: Context, key: bytes, command: tuple[str, ...], said: "_Said") -> tuple[str, str]:
+    """Those of the command and of policy, grants and faults, for the harness that gave the key; "" where none did."""
     if not context.redact_key:
         return "", ""
     from proxy.digests import command_digest, policy_digest  # noqa: PLC0415  (only a run compares them)
 
-    return command_digest(key, command), policy_digest(key, policy, grants)
+    return command_digest(key, command), policy_digest(key, *said)
 
 
 def spans_folder(run_id: str, environment: "os._Environ[str]") -> str:

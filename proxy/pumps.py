@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from select import POLLIN, POLLOUT, poll
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock, Thread, Timer
 
 from proxy.relay import Passage, Relay
 
@@ -46,6 +46,7 @@ class Outlet:
         self._ended = False
         self._lines: deque[bytes] = deque()
         self._poster: Thread | None = None
+        self._timers: list[Timer] = []
 
     def send(self, data: bytes, *, mid_line: bool) -> None:
         """Write a piece of the flow, which ends inside a line or not."""
@@ -67,11 +68,22 @@ class Outlet:
                 self._poster.start()
             self._turn.notify_all()
 
+    def post_later(self, seconds: float, lines: bytes) -> None:
+        """The same, when some seconds are over."""
+        timer = Timer(seconds, self.post, (lines,))
+        timer.daemon = True
+        self._timers = [one for one in self._timers if one.is_alive()] + [timer]
+        timer.start()
+
     def end(self) -> None:
-        """Nothing more flows: write what is still posted, and close.
+        """Nothing more flows: write what is still posted, also what is due later, and close.
 
         A line that the flow left unterminated is ended only where a line of ours must follow it.
         """
+        for timer in self._timers:
+            if self.gone:
+                timer.cancel()
+            timer.join()
         with self._turn:
             self._ended = True
             self._turn.notify_all()
@@ -140,6 +152,8 @@ class Pumps:
         if passage.to_server:
             self.to_server.post(passage.to_server)
         self.to_client.send(passage.to_client, mid_line=passage.mid_line)
+        for seconds, lines in passage.later:
+            self.to_client.post_later(seconds, lines)
         self.relay.settle()
 
     def _pump_client(self) -> None:

@@ -66,6 +66,7 @@ _PAYLOADS = {
         (v.RESULT, "result"),
         (v.PARAMS, "params"),
         (v.REQUEST, "request"),
+        (v.FAULT_RESULT, "fault.result"),
     )
 }
 

@@ -19,8 +19,9 @@ _PAYLOADS = {
     v.RESULT: "result",
     v.PARAMS: "params",
     v.REQUEST: "request",
+    v.FAULT_RESULT: "fault.result",
 }
-_OURS = frozenset({v.SPAN_KIND, v.DIRECTION, v.OUTCOME, v.DECISION, v.OPERATION})
+_OURS = frozenset({v.SPAN_KIND, v.DIRECTION, v.OUTCOME, v.DECISION, v.OPERATION, v.FAULT, v.FAULT_OUTCOME})
 """Attributes whose values are words of ours: a secret that is such a word must not make a span unreadable."""
 
 _SERVER = re.compile(r"mcp/[A-Za-z0-9._-]+/")

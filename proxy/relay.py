@@ -8,6 +8,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from proxy.faults import FaultPlan
 from proxy.frames import CAP
 from proxy.ledger import Ledger, RandomHex, Strand, now
 from proxy.lines import LineBuffer, Piece
@@ -29,12 +30,14 @@ HELD_FROM_SERVER = 64 * 1024
 class Passage(NamedTuple):
     """What goes on because of some bytes: to the server, and to the client. `to_*` of the sender are answers of ours.
 
-    `mid_line`: the bytes for the other side end inside a line, so nothing else may be written there yet.
+    `mid_line`: the bytes for the other side end inside a line, so nothing else may be written there yet. `later` are
+    whole lines for the client, and in how many seconds each is due.
     """
 
     to_server: bytes = b""
     to_client: bytes = b""
     mid_line: bool = False
+    later: tuple[tuple[float, bytes], ...] = ()
 
 
 def _nowhere(passage: Passage) -> None:
@@ -46,7 +49,8 @@ class Relay:
     `settle` called.
 
     `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none. With
-    `splice` our span ids are written over the parent ids of the trace contexts that go on to the server.
+    `splice` our span ids are written over the parent ids of the trace contexts that go on to the server. `faults` are
+    those that its calls meet.
     """
 
     def __init__(
@@ -58,10 +62,12 @@ class Relay:
         redactor: "Redactor | None" = None,
         *,
         splice: bool = False,
+        faults: FaultPlan | None = None,
     ) -> None:
         self.session = Session(identity, policy, version, RandomHex(), now())
         self.session.recorder.redactor = redactor
         self.session.connection.splice = splice
+        self.session.connection.faults = faults
         self.ledger = Ledger(spans)
         self._lock = Lock()
         self._edits = self.session.edits
@@ -160,6 +166,10 @@ class Relay:
                 self._failing()
         if self._waiting is not None and side == "client":
             self._ask(self._waiting, steps)
+        later: tuple[tuple[float, bytes], ...] = ()
+        if self._edits and any(step.wait for step in steps):
+            later = tuple((step.wait, step.forward) for step in steps if step.wait)
+            steps = [step._replace(forward=b"") if step.wait else step for step in steps]
         if len(steps) == 1:
             ahead, behind = steps[0].forward, steps[0].back
         else:
@@ -167,7 +177,7 @@ class Relay:
         if ahead:
             self._mid_line[side] = not ahead.endswith(b"\n")
         mid_line = self._mid_line[side]
-        return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line)
+        return Passage(ahead, behind, mid_line) if side == "client" else Passage(behind, ahead, mid_line, later)
 
     def _ask(self, waiting: "Waiting", steps: "list[Step]") -> None:
         """Ask for the approvals that some lines need, and for those no more that their client gave up."""

@@ -15,6 +15,7 @@ class Relays:
 
     def __init__(self, start: Start, version: str) -> None:
         self.start = start
+        self._faults = start.fault_plan()
         self._version = version
 
     def open(self) -> Relay:
@@ -24,7 +25,8 @@ class Relays:
         spans = SpanFile.create(start.folder, identity.server_id)
         if start.exporter is not None:
             spans.tap = start.exporter.offer
-        relay = Relay(identity, start.policy, self._version, spans, start.redactor, splice=start.splice)
+        relay = Relay(identity, start.policy, self._version, spans, start.redactor,
+                      splice=start.splice, faults=self._faults)  # fmt: skip
         # Whoever serves HTTP has a request wait by itself.
         relay.session.connection.holds = True
         return relay

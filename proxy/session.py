@@ -51,6 +51,7 @@ class Session:
         other.connection.version = mine.version
         other.connection.failed = mine.failed
         other.connection.splice = mine.splice
+        other.connection.faults = mine.faults
         other.connection.holds = mine.holds
         return other
 
@@ -61,8 +62,9 @@ class Session:
 
     @property
     def edits(self) -> bool:
-        """Whether policy edits or replaces lines from the server, so that they must be held whole."""
-        return self.connection.denies_requests or self.connection.hides
+        """Whether policy or a fault edits or replaces lines from the server, so that they must be held whole."""
+        wire = self.connection
+        return wire.denies_requests or wire.hides or (wire.faults is not None and wire.faults.edits)
 
     def opened(self) -> Step:
         """The connection was made."""
@@ -112,8 +114,8 @@ class Session:
         for exchange in step.opened:
             self.connection.from_client.withdraw(exchange)
             self.connection.from_server.withdraw(exchange)
-        again = self.line(side, step.forward, now)
-        return Step([], again.forward, step.back + again.back)
+        again = self.line(side, step.forward or step.kept, now)
+        return Step([], again.forward, again.back if step.kept else step.back + again.back)
 
     def closed(self, reason: str, now: Stamp, recorded: int, dropped: int, not_exported: int | None = None) -> Step:
         """The connection ended, and why; `recorded` and `dropped` count the spans so far, without this step's own.

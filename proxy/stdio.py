@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from proxy.child import Child, descendants, send_signal, server_environment, start_child
+from proxy.faults import FaultPlan
 from proxy.policy import Policy
 from proxy.pumps import Pumps
 from proxy.record import Identity
@@ -169,6 +170,7 @@ def serve(
     redactor: "Redactor | None" = None,
     *,
     splice: bool = False,
+    faults: FaultPlan | None = None,
     exporter: "Exporter | None" = None,
     waiting: "Waiting | None" = None,
 ) -> None:
@@ -178,7 +180,7 @@ def serve(
     """
     if exporter is not None:
         spans.tap = exporter.offer
-    relay = Relay(identity, policy, version, spans, redactor, splice=splice)
+    relay = Relay(identity, policy, version, spans, redactor, splice=splice, faults=faults)
     try:
         child = start_child(command, server_environment(os.environ, identity.connection))
     except ValueError:

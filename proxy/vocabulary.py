@@ -71,6 +71,12 @@ ROUND = "wiretrap.round"
 """How many rounds came before this one; absent in the first."""
 REFUSED_BY_US = "wiretrap.refused"
 """true where the answer that the peer got is the proxy's own, so that no one blames the server."""
+FAULT = "wiretrap.fault"
+"""Which injected fault the call or its answer met, so that no one blames the server."""
+FAULT_OUTCOME = "wiretrap.fault.outcome"
+"""How the server itself answered a call whose answer a fault withheld or replaced."""
+FAULT_RESULT = "wiretrap.fault.result"
+"""The text of that answer, which the client never got: of its result, or of its error object."""
 MALFORMED = "wiretrap.malformed"
 """Why a frame is not one strict JSON-RPC message, in words; with no policy in force the frame went on all the same."""
 REDACTIONS = "wiretrap.redactions"
@@ -92,7 +98,7 @@ UNREAD_RECEIVED = "wiretrap.unread.received"
 # The start of a connection that belongs to a run: what it was made of, keyed with the run's key.
 COMMAND_SHA256 = "wiretrap.command.sha256"
 POLICY_SHA256 = "wiretrap.policy.sha256"
-"""Absent without a policy."""
+"""Of the policy and the injected faults; absent without either."""
 
 # The end of a connection.
 CLOSE_REASON = "wiretrap.close.reason"
@@ -116,7 +122,10 @@ REPORTED = "wiretrap.reported"
 
 
 def payload_bytes(payload: str) -> str:
-    """Name of the attribute that holds a payload's size in bytes; `payload` is arguments, result, params or request."""
+    """Name of the attribute that holds a payload's size in bytes.
+
+    `payload` is arguments, result, params, request or fault.result.
+    """
     return f"wiretrap.{payload}.bytes"
 
 

@@ -26,8 +26,13 @@ from harness.assertions.assertion import Assertion
 from harness.assertions.calls import Counts
 from harness.assertions.claims import Claim
 from harness.assertions.matcher import ExpectedCall
-from harness.assertions.not_built import BUILT, PLANNED, NotBuilt
+from harness.assertions.not_built import BUILT, NotBuilt
 from harness.assertions.state import Exemption
+from harness.judgemodel import DEFAULT
+from harness.judges import SECONDS
+from harness.labels import Label
+from harness.models.provided import KEYS
+from harness.opinion import RESULTS, SHOWN
 from harness.results import Kind, RunResult, ScenarioResult, TrialResult
 from harness.runfolder import RESERVED, TrialFolder
 from harness.scenario import load_scenario
@@ -64,6 +69,8 @@ from proxy.connect import ORDER
 from proxy.connectserve import RECORD_FAILED as CONNECT_RECORD_FAILED
 from proxy.context import Context
 from proxy.endpoint import PATH
+from proxy.faults import FIELDS as FAULT_FIELDS
+from proxy.faults import KINDS
 from proxy.frames import CAP
 from proxy.httpserve import RECORD_FAILED as HTTP_RECORD_FAILED
 from proxy.mcpheaders import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, UNPARSED
@@ -590,12 +597,10 @@ ASSERTIONS: dict[str, type[BaseModel]] = {
 }
 
 
-def test_every_assertion_has_a_section_and_those_not_built_are_listed() -> None:
+def test_every_assertion_has_a_section() -> None:
     assert set(ASSERTIONS) == BUILT
     headings = set(re.findall(r"^### `([a-z_]+)`$", TEXTS["scenario.md"], re.MULTILINE))
     assert headings == BUILT | {"state_unexplained"}
-    listed_there = ticked(section("scenario.md", "Assertions that are not built yet")) - {"not_run"}
-    assert listed_there == PLANNED
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))
@@ -655,6 +660,24 @@ def test_every_limit_of_an_export_is_named() -> None:
     assert PATH in section("export.md", "Where to")
 
 
+# Faults and judges
+
+
+def test_every_field_and_kind_of_a_fault_is_in_a_table_and_no_other() -> None:
+    assert sorted(first_cells(section("faults.md", "The file"))) == sorted([*FAULT_FIELDS, *KINDS])
+
+
+def test_what_is_said_of_a_judge_is_so() -> None:
+    told = section("judge.md", "What the judge is asked")
+    assert f"{SHOWN:,} characters" in told
+    assert f"{RESULTS:,}" in told
+    assert f"{SECONDS:g} seconds" in told
+    which = section("judge.md", "Which judge")
+    assert f"`{DEFAULT}`" in which
+    assert {name for names in KEYS.values() for name in names} <= ticked(which)
+    assert set(first_cells(section("judge.md", "Against labels by hand"))) == set(Label.model_fields)
+
+
 # Spans and traces
 
 
@@ -668,7 +691,7 @@ def attributes() -> set[str]:
         for target in node.targets
         if isinstance(target, ast.Name) and target.id not in ("SEMCONV", "SCOPE")
     ]
-    payloads = ("arguments", "result", "params", "request")
+    payloads = ("arguments", "result", "params", "request", "fault.result")
     makers = (vocabulary.payload_bytes, vocabulary.payload_sha256, vocabulary.payload_truncated)
     return {getattr(vocabulary, name) for name in names} | {make(one) for make in makers for one in payloads}
 
@@ -707,7 +730,7 @@ def test_every_event_is_in_the_table_with_every_field() -> None:
         "mcp_prompt_name",
     }
     told = section("trace.md", "Events")
-    assert set(first_cells(told)) - {"goal", "model_call", "approval"} == events
+    assert set(first_cells(told)) - {"goal", "model_call", "approval", "fault"} == events
     keys = {
         key.value
         for node in ast.walk(source)

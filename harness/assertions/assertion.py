@@ -17,6 +17,7 @@ from harness.assertions.denied import NoDeniedToolCall
 from harness.assertions.disclosed import MemoryIsolation, NoSecretDisclosure
 from harness.assertions.economy import Efficiency, MaxToolCalls, NoRepeatedReads, NoVoidWrites
 from harness.assertions.goals import GoalIntegrity
+from harness.assertions.judged import Judged
 from harness.assertions.matcher import ToolCalls
 from harness.assertions.not_built import BUILT, NotBuilt
 from harness.assertions.recipients import NoExternalRecipient
@@ -36,6 +37,7 @@ Assertion: TypeAlias = Annotated[
     | Annotated[Claims, Tag("claims")]
     | Annotated[Efficiency, Tag("efficiency")]
     | Annotated[GoalIntegrity, Tag("goal_integrity")]
+    | Annotated[Judged, Tag("judged")]
     | Annotated[MaxToolCalls, Tag("max_tool_calls")]
     | Annotated[MemoryIsolation, Tag("memory_isolation")]
     | Annotated[NoCanaryFlow, Tag("no_canary_flow")]

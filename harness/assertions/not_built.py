@@ -1,4 +1,4 @@
-"""Assertions that cannot be judged: types of verdicts.md section 4 that are still to come, and types nobody knows.
+"""Assertions that cannot be judged, since nobody knows their types.
 
 Refuses to know what they would mean: they load with any fields and are not_run, so that no gate passes by them.
 """
@@ -12,20 +12,12 @@ from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.verdict import Finding
 
-PLANNED = frozenset({"judged"})
-"""Types that verdicts.md section 4 names and that no class judges yet."""
-
 
 class NotBuilt(AssertionSpec):
     """An assertion of a type that no class judges. `type` may be any text; its other fields are open."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
     needs: ClassVar[tuple[Part, ...]] = ()
-
-    @property
-    def planned(self) -> bool:
-        """Whether the type is one of verdicts.md."""
-        return self.type in PLANNED
 
     def find(self, evidence: Evidence) -> Finding:
         """Always not_run, with the type's name."""
@@ -34,9 +26,7 @@ class NotBuilt(AssertionSpec):
     @property
     def why(self) -> str:
         """One sentence that says why the assertion is not judged, with the nearest known type when one is near."""
-        if self.planned:
-            return f"{self.type} is not built yet"
-        near = get_close_matches(self.type.strip().casefold(), sorted(BUILT | PLANNED), n=1)
+        near = get_close_matches(self.type.strip().casefold(), sorted(BUILT), n=1)
         return f"no assertion type is called {self.type!r}" + (f"; did you mean {near[0]}?" if near else "")
 
 
@@ -46,6 +36,7 @@ BUILT = frozenset(
         "claims",
         "efficiency",
         "goal_integrity",
+        "judged",
         "max_tool_calls",
         "memory_isolation",
         "no_canary_flow",

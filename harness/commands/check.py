@@ -16,9 +16,11 @@ from harness.arenafile import ArenaError, read_events, tokens
 from harness.checked import Checked, CheckError, as_run
 from harness.checking import check_trace, databases_of, missing_trace, run_of, trace_of
 from harness.commands.gating import gate_options
+from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
+from harness.judges import Judge
 from harness.locating import locate_assertions, repository_path
 from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
@@ -55,13 +57,13 @@ def _databases(pairs: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _strict(
-    paths: Sequence[Path], trace: Path | None, folder: Path | None, databases: dict[str, Path]
+    paths: Sequence[Path], trace: Path | None, folder: Path | None, databases: dict[str, Path], judge: Judge | None
 ) -> list[Checked]:
     scenarios = load_scenarios(paths, fixture_offers())
     if trace is not None:
         if len(scenarios) != 1:
             raise click.UsageError("--trace judges one scenario; of several, give the folder of their traces")
-        return [check_trace(scenarios[0], trace, databases)]
+        return [check_trace(scenarios[0], trace, databases, judge)]
     assert folder is not None
     checked = []
     for scenario in scenarios:
@@ -69,7 +71,7 @@ def _strict(
         if found is None:
             checked.append(missing_trace(scenario, folder))
         else:
-            checked.append(check_trace(scenario, found, {**databases_of(folder, scenario), **databases}))
+            checked.append(check_trace(scenario, found, {**databases_of(folder, scenario), **databases}, judge))
     return checked
 
 
@@ -177,6 +179,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     show_default=True,
     help="By whose rules it is judged.",
 )
+@judge_option
 @gate_options
 def command(
     paths: tuple[Path, ...],
@@ -185,6 +188,7 @@ def command(
     databases: tuple[str, ...],
     form: Format,
     semantics: str,
+    judge_spec: str | None,
     min_pass_rate: float | None,
     fail_on: tuple[Result, ...],
 ) -> None:
@@ -197,6 +201,9 @@ def command(
     if (trace is None) == (folder is None):
         raise click.UsageError("give exactly one of --trace and --trace-dir")
     found = _databases(databases)
+    if judge_spec is not None and semantics != STRICT:
+        raise click.UsageError(f"--semantics {semantics} asks no judge")
+    judge = opened(judge_spec)
     if semantics == arena.NAME:
         if paths or found:
             raise click.UsageError(
@@ -211,7 +218,7 @@ def command(
             raise click.UsageError(f"--semantics {owasp.NAME} looks at no database")
         checked = guarded(lambda: _as_owasp(paths, trace, folder))
     else:
-        checked = guarded(lambda: _strict(paths, trace, folder, found))
+        checked = guarded(lambda: _strict(paths, trace, folder, found, judge))
         if trace is not None and (run := run_of(trace)) is not None:
             said = f"what the servers' databases held is not looked at here; `wiretrap rejudge {run}` does"
             click.echo(visible(said), err=True)

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from harness.agentfile import unknown_placeholders
 from harness.checked import CheckError, checked_run
 from harness.commands.gating import gate_options
+from harness.commands.judging import absolute, judge_option, opened
 from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
@@ -116,6 +117,7 @@ def terminal_style() -> Style:
 @click.option(
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
+@judge_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @click.option(
@@ -136,6 +138,7 @@ def command(
     jobs: int,
     out: Path,
     otlp: str | None,
+    judge_spec: str | None,
     form: Format,
     keep: bool,
     resume: Path | None,
@@ -160,9 +163,11 @@ def command(
             parse_endpoint(otlp)
     except EndpointError as error:
         raise click.UsageError(str(error)) from error
+    judge = absolute(judge_spec)
+    opened(judge)  # what is wrong with it is said before anything runs
     try:
         if resume is not None:
-            run, folder = resume_run(resume, _words(program, None), Going(jobs, keep, gate, otlp))
+            run, folder = resume_run(resume, _words(program, None), Going(jobs, keep, gate, otlp, judge))
         else:
             selection = _selection(tuple(paths), agent, program, profile)
             selected = load_selection(selection)
@@ -170,7 +175,7 @@ def command(
             for note in dict.fromkeys(note for scenario in selected.by_id.values() for note in scenario.notes):
                 click.echo(hiding.text(str(note)), err=True)
             run, folder = run_selected(
-                selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate, otlp=otlp
+                selected, selection, trials=trials, jobs=jobs, out=out, keep=keep, gate=gate, otlp=otlp, judge=judge
             )
     except ProblemError as error:
         for problem in error.problems:

@@ -13,6 +13,7 @@ from harness.agentfile import AgentError, load_agent
 from harness.assertions.assertion import Assertion
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.denied import NoDeniedToolCall
+from harness.assertions.judged import Judged
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
@@ -108,9 +109,9 @@ def _unjudged(assertion: Assertion, scenario: Scenario) -> str | None:
 
 
 def only_forbids(assertion: Assertion) -> bool:
-    """Whether an assertion holds when nothing happens at all; not of one whose type nobody knows."""
+    """Whether an assertion holds when nothing happens, or decides nothing; not of one whose type nobody knows."""
     match assertion:
-        case NoDeniedToolCall() | ToolNotCalled() | StateUnchanged():
+        case NoDeniedToolCall() | ToolNotCalled() | StateUnchanged() | Judged():
             return True
         case ToolCalled(min=least):
             return least == 0

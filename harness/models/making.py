@@ -15,6 +15,6 @@ def make_model(choice: ModelChoice) -> Model:
     if choice.script is not None:
         return ScriptedModel(choice.name, choice.script, choice.seed)
     # An extra, and more than a second to import.
-    from harness.models.provided import provided_model  # noqa: PLC0415
+    from harness.models.provided import provided_model  # noqa: PLC0415  (it loads the library of a provider)
 
     return provided_model(choice, os.environ)

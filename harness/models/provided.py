@@ -68,23 +68,23 @@ def _library_model(choice: ModelChoice, key: str) -> "tuple[LibraryModel, Callab
     match choice.provider:
         case "anthropic":
             from anthropic import AsyncAnthropic  # noqa: PLC0415 (an extra, and slow to import; so below)
-            from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
-            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+            from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415  (the extra may not be there)
+            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415  (the extra may not be there)
 
             anthropic = AsyncAnthropic(api_key=key, base_url=choice.base_url, max_retries=0)
             return AnthropicModel(choice.name, provider=AnthropicProvider(anthropic_client=anthropic)), anthropic.close
         case "openai":
-            from openai import AsyncOpenAI  # noqa: PLC0415
-            from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
-            from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+            from openai import AsyncOpenAI  # noqa: PLC0415  (the extra may not be there)
+            from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  (the extra may not be there)
+            from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415  (the extra may not be there)
 
             openai = AsyncOpenAI(api_key=key, base_url=choice.base_url, max_retries=0)
             return OpenAIChatModel(choice.name, provider=OpenAIProvider(openai_client=openai)), openai.close
         case "gemini":
-            from google.genai import Client  # noqa: PLC0415
-            from google.genai.types import HttpOptions, HttpRetryOptions  # noqa: PLC0415
-            from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415
-            from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415
+            from google.genai import Client  # noqa: PLC0415  (the extra may not be there)
+            from google.genai.types import HttpOptions, HttpRetryOptions  # noqa: PLC0415  (the extra may not be there)
+            from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415  (the extra may not be there)
+            from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415  (the extra may not be there)
 
             once = HttpRetryOptions(attempts=1)
             gemini = Client(api_key=key, http_options=HttpOptions(base_url=choice.base_url, retry_options=once))
@@ -108,7 +108,7 @@ class ProvidedModel:
 
     async def ask(self, request: Request) -> Reply:
         """One request over the wire, streamed or not. Raises ModelError."""
-        from pydantic_ai.exceptions import AgentRunError, UserError  # noqa: PLC0415
+        from pydantic_ai.exceptions import AgentRunError, UserError  # noqa: PLC0415  (the extra may not be there)
 
         messages = _messages(request)
         try:
@@ -131,7 +131,7 @@ class ProvidedModel:
         await self.shut()
 
     def _settings(self) -> "ModelSettings":
-        from pydantic_ai.settings import ModelSettings  # noqa: PLC0415
+        from pydantic_ai.settings import ModelSettings  # noqa: PLC0415  (the extra may not be there)
 
         settings = ModelSettings(max_tokens=self.choice.max_tokens)
         if self.choice.temperature is not None:
@@ -140,8 +140,8 @@ class ProvidedModel:
 
 
 def _offered(request: Request) -> "ModelRequestParameters":
-    from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
-    from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415
+    from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415  (the extra may not be there)
+    from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415  (the extra may not be there)
 
     return ModelRequestParameters(
         function_tools=[
@@ -158,7 +158,7 @@ def _offered(request: Request) -> "ModelRequestParameters":
 
 
 def _messages(request: Request) -> "list[ModelMessage]":
-    from pydantic_ai.messages import (  # noqa: PLC0415
+    from pydantic_ai.messages import (  # noqa: PLC0415  (the extra may not be there)
         ModelRequest,
         ModelResponse,
         SystemPromptPart,
@@ -194,7 +194,7 @@ def _messages(request: Request) -> "list[ModelMessage]":
 
 
 def _reply(response: "ModelResponse", usage: "RequestUsage") -> Reply:
-    from pydantic_ai.messages import TextPart, ToolCallPart  # noqa: PLC0415
+    from pydantic_ai.messages import TextPart, ToolCallPart  # noqa: PLC0415  (the extra may not be there)
 
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
     uses = tuple(
@@ -222,7 +222,7 @@ def _usage(usage: "RequestUsage") -> Usage:
 
 
 def _failure(error: Exception) -> ModelError:
-    from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError  # noqa: PLC0415
+    from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError  # noqa: PLC0415  (the extra may not be there)
 
     match error:
         case ModelHTTPError(status_code=status, headers=headers):

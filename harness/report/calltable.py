@@ -30,13 +30,13 @@ class Row(NamedTuple):
 
 
 def row(call: ToolCall) -> Row:
-    """The columns of a call: time of day in UTC, agent, tool, arguments cut, outcome, decision, duration."""
+    """The columns of a call: time of day in UTC, agent, tool, arguments cut, outcome and fault, decision, duration."""
     return Row(
         (call.started_at or "-")[11:23] or "-",
         visible(call.agent or "-"),
         visible(call.name or (call.names[0] if call.names else "-")),
         cut(visible(_arguments(call)), ARGUMENTS),
-        call.outcome or "-",
+        (call.outcome or "-") + (f" ({visible(call.fault)})" if call.fault is not None else ""),
         _decision(call),
         "-" if call.duration_ms is None else f"{call.duration_ms:.1f} ms",
     )

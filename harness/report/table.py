@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 
+from harness.opinions import count_opinions
 from harness.report.estimates import estimates_text
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
 from harness.verdict import Finding, Result, Status, Verdict
@@ -103,11 +104,36 @@ def _explain(scenario: ScenarioResult, style: Style, said: Said) -> Iterator[str
             words = next((text for trial in trials if (text := said.get((trial.scenario, trial.trial)))), None)
             if words is not None:
                 yield from style.fold(visible(words), "    ", "      ")
+    yield from _faults(scenario)
+    yield from _opinions(scenario)
     for trial in scenario.trials:
         for gap in trial.gaps:
             yield from style.fold(f"trial {trial.trial}: record not complete: {visible(gap)}", "  ", "    ")
         if trial.kept is not None:
             yield from style.fold(f"trial {trial.trial}: kept in {visible(trial.kept)}", "  ", "    ")
+
+
+def _faults(scenario: ScenarioResult) -> Iterator[str]:
+    """What became of the faults that were injected."""
+    counts = [trial.verdict.faults for trial in scenario.trials if trial.verdict.faults is not None]
+    if not counts:
+        return
+    met, spoilt = sum(count.met for count in counts), sum(count.spoilt for count in counts)
+    if not met:
+        yield "  injected faults: no call met one"
+    else:
+        recovered = sum(count.recovered for count in counts)
+        yield f"  injected faults: {met} met, {spoilt} of them cost an answer, {recovered} of those recovered"
+
+
+def _opinions(scenario: ScenarioResult) -> Iterator[str]:
+    """What a judge thought, beside the verdicts."""
+    count = count_opinions([trial.verdict for trial in scenario.trials])
+    if count.asked:
+        rate = rate_text(Rate(count.success, count.judged))
+        failed = f", {count.failed} judge_failed" if count.failed else ""
+        against = f", {count.against} against the verdict" if count.against else ""
+        yield f"  judge ({visible(', '.join(count.judges))}): {rate} a success{failed}{against}"
 
 
 def _told(trial: TrialResult) -> Verdict:

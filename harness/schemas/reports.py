@@ -27,6 +27,40 @@ class Rate(Entry):
     rate: Share | None
 
 
+class Opinion(Entry):
+    """What a judge says; `success` is null where it failed."""
+
+    judge: str
+    success: Literal[0, 1] | None
+    reasoning: str
+    attempts: Annotated[int, Field(ge=1)]
+
+
+_NO_OPINION = Opinion(judge="", success=None, reasoning="", attempts=1)
+
+
+class Opinions(Entry):
+    """A judge's opinions over trials; `rate` is null of none, and in none of the numbers are those that failed."""
+
+    judges: list[str]
+    judged: Count
+    success: Count
+    rate: Share | None
+    against_verdict: Count
+    judge_failed: Count
+
+
+_NO_OPINIONS = Opinions(judges=[], judged=0, success=0, rate=None, against_verdict=0, judge_failed=0)
+
+
+class Faults(Entry):
+    """Injected faults: met by calls, those that cost an answer, and those made good."""
+
+    met: Count
+    spoilt: Count
+    recovered: Count
+
+
 class Finding(Entry):
     """What one assertion found; counts and `measures` only where it took some."""
 
@@ -38,6 +72,7 @@ class Finding(Entry):
     blocked: Count = 0
     executed: Count = 0
     measures: dict[str, float | None] = Field(default_factory=dict)
+    opinion: Opinion = Field(default=_NO_OPINION)
 
 
 class Measured(Entry):
@@ -79,6 +114,7 @@ class Trial(Entry):
     target: str
     measures: dict[MeasureName, Measured]
     kept: str = ""
+    faults: Faults = Field(default=Faults(met=0, spoilt=0, recovered=0))
 
 
 class Wilson(Entry):
@@ -133,6 +169,7 @@ class Scenario(Entry):
     over_all: Rate
     over_valid: Rate
     repeats: Repeats
+    opinions: Opinions = Field(default=_NO_OPINIONS)
     trials: list[Trial]
 
 
@@ -150,6 +187,7 @@ class Report(Entry):
     over_valid: Rate
     repeats: Repeats
     targets: dict[str, dict[MeasureName, Sighted]]
+    opinions: Opinions = Field(default=_NO_OPINIONS)
     scenarios: list[Scenario]
 
 

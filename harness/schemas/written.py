@@ -14,6 +14,8 @@ from harness.intake import Entry
 from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
 from harness.targetfile import TargetEntry
+from proxy.faults import LONGEST, SAID
+from proxy.faults import Kind as FaultKind
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
@@ -48,6 +50,20 @@ class PolicyEntry(Entry):
     client_requests: dict[str, Verdict] = Field(default_factory=dict)
 
 
+class FaultEntry(Entry):
+    """One of `faults`, as `proxy.faults` reads it: exactly one of call and probability."""
+
+    tool: str = Field(min_length=1)
+    fault: FaultKind
+    call: int = Field(default=1, ge=1)
+    probability: float = Field(default=0, ge=0, le=1)
+    seed: int | str = ""
+    message: str = Field(default=SAID, min_length=1)
+    form: Literal["tool_error", "error"] = Field(default="tool_error", alias="as")
+    seconds: float = Field(default=0, ge=0, le=LONGEST)
+    keep: int = Field(default=0, ge=0)
+
+
 def scenario_schema() -> Object:
     """The schema of a scenario file, but for the task files of agent-mark, which are read as scenarios too."""
     whole = create_model(
@@ -55,6 +71,7 @@ def scenario_schema() -> Object:
         __base__=ScenarioEntry,
         servers=(dict[str, ServerEntry], Field(default_factory=dict)),
         policy=(PolicyEntry | PolicyFileEntry, Field(default_factory=PolicyEntry)),
+        faults=(list[FaultEntry], Field(default_factory=list)),
         agent=(AgentEntry | None, None),
         assertions=(list[Assertion], Field(min_length=1)),
         reference=(list[StepEntry], Field(default_factory=list)),
@@ -64,6 +81,7 @@ def scenario_schema() -> Object:
     schema["properties"]["servers"]["propertyNames"] = {"pattern": r"^(?!\.+$)[A-Za-z0-9._-]+$"}
     schema["$defs"]["ServerEntry"]["oneOf"] = [_given(name) for name in ("fixture", "command", "url")]
     schema["$defs"]["AgentEntry"]["oneOf"] = [_given("scripted"), {"anyOf": _program()}]
+    schema["$defs"]["FaultEntry"]["oneOf"] = [_given("call"), {"required": ["probability", "seed"]}]
     # An assertion of a type that we know is held to that type's fields.
     schema["$defs"]["NotBuilt"]["properties"]["type"] = {"type": "string", "not": {"enum": sorted(BUILT)}}
     _policies(schema["$defs"]["PolicyEntry"], schema["$defs"]["RuleEntry"])

@@ -8,11 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from harness.targets.deadline import Deadline, TimeUpError
 from proxy import __version__
 from proxy.spans import JSON
 
 PROTOCOL_VERSION = "2025-11-25"
 METHOD_NOT_FOUND = -32601
+REQUEST_TIMEOUT = -32001
+"""The code that the official SDKs use for it (types.REQUEST_TIMEOUT of the TypeScript SDK: -32001)."""
 
 
 class ClientError(ValueError):
@@ -28,7 +31,12 @@ class ProtocolError(ClientError):
 
 
 class Channel(Protocol):
-    """Lines to and from one server. Implementations raise ServerEndedError, TimeUpError and TrialCancelledError."""
+    """Lines to and from one server. Implementations raise ServerEndedError, TimeUpError and TrialCancelledError.
+
+    `deadline` is when they stop waiting; it may be replaced between calls.
+    """
+
+    deadline: Deadline
 
     def send(self, line: bytes) -> None:
         """Send one line, with its newline."""
@@ -111,9 +119,26 @@ class Client:
                 return tuple(found)
             params = {"cursor": cursor}
 
-    def call_tool(self, tool: str, arguments: dict[str, JSON]) -> Answer:
-        """Call one tool and wait for its answer."""
-        return self.request("tools/call", {"name": tool, "arguments": arguments})
+    def call_tool(self, tool: str, arguments: dict[str, JSON], patience: float | None = None) -> Answer:
+        """Call one tool and wait for its answer; after `patience` seconds without one the call is cancelled.
+
+        An answer that is not waited for is an error of the code REQUEST_TIMEOUT.
+        """
+        params: dict[str, JSON] = {"name": tool, "arguments": arguments}
+        if patience is None:
+            return self.request("tools/call", params)
+        whole = self.channel.deadline
+        self.channel.deadline = Deadline.after(min(patience, whole.left()), whole.cancel)
+        try:
+            return self.request("tools/call", params)
+        except TimeUpError:
+            self.channel.deadline = whole
+            if whole.left() == 0:
+                raise
+            self._send({"method": "notifications/cancelled", "params": {"requestId": self._last_id}})
+            return Answer(error={"code": REQUEST_TIMEOUT, "message": f"no answer within {patience:g} s"})
+        finally:
+            self.channel.deadline = whole
 
     def request(self, method: str, params: dict[str, JSON]) -> Answer:
         """Send a request and wait for its answer; meanwhile server requests are answered and notifications dropped."""

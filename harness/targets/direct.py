@@ -19,6 +19,7 @@ from harness.targets.inprocess import InProcessChannel
 from harness.targets.proxied import PreparationError, Prepared, Upstream
 from harness.targets.scripted import follow
 from proxy import __version__
+from proxy.faults import FaultPlan, load_faults
 from proxy.grants import load_grants
 from proxy.ledger import random_hex
 from proxy.policy import load_policy
@@ -96,7 +97,8 @@ def open_upstream(
     policy = None if upstream.policy is None else load_policy(str(upstream.policy))
     file = SpanFile.create(spans, upstream.id)
     file.tap = tap
-    relay = Relay(identity, policy, __version__, file, redactor)
+    faults = None if upstream.faults is None else FaultPlan(load_faults(str(upstream.faults)))
+    relay = Relay(identity, policy, __version__, file, redactor, faults=faults)
     channel = InProcessChannel(upstream.id, server, relay, loop)
     if policy is not None and policy.holds:
         grants = None if upstream.grants is None else load_grants(str(upstream.grants))

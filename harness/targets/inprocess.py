@@ -16,6 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from harness.targets.client import ServerEndedError
+from harness.targets.deadline import Deadline
 from harness.targets.eventloop import Loop
 from proxy.relay import Passage, Relay
 
@@ -34,6 +35,15 @@ class InProcessChannel:
     _came: asyncio.Event = field(default_factory=asyncio.Event)
     _streams: "asyncio.Future[MessageStream] | None" = None
     _task: "asyncio.Task[None] | None" = None
+
+    @property
+    def deadline(self) -> Deadline:
+        """That of the loop, which all servers of the trial share."""
+        return self.loop.deadline
+
+    @deadline.setter
+    def deadline(self, deadline: Deadline) -> None:
+        self.loop.deadline = deadline
 
     def start(self) -> None:
         """Set the server to work."""
@@ -72,6 +82,10 @@ class InProcessChannel:
 
     def _pass(self, passage: Passage) -> None:
         self._lines.extend(_lines(passage.to_client))
+        for seconds, late in passage.later:
+            # One call is under way at a time, so nothing else is held up.
+            self.loop.run(asyncio.sleep(seconds))
+            self._lines.extend(_lines(late))
         try:
             for line in _lines(passage.to_server):
                 self.loop.run(self._deliver(line))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import h11
 
 from harness.targets.client import ProtocolError, ServerEndedError
-from harness.targets.deadline import Deadline
+from harness.targets.deadline import Deadline, TimeUpError
 from proxy.lines import Part
 from proxy.spans import JSON
 from proxy.sse import EventReader
@@ -78,7 +78,11 @@ class HttpChannel:
     def send(self, line: bytes) -> None:
         """Post one line, and take in an answer that is no stream."""
         exchange = self._ask("POST", line.strip())
-        head = exchange.next()
+        try:
+            head = exchange.next()
+        except TimeUpError:
+            exchange.socket.close()
+            raise
         assert isinstance(head, h11.Response | h11.InformationalResponse)
         headers = {key.decode(): value.decode("latin-1") for key, value in head.headers}
         if "mcp-session-id" in headers:

@@ -17,6 +17,7 @@ from harness.scenario import CommandServer, FixtureServer, Scenario, Server, Url
 from harness.targets.context import DEFAULT_AGENT, Context
 from harness.targets.fixtures import fixture_command, init_fixture
 from proxy.digests import command_digest, policy_digest
+from proxy.faults import load_faults
 from proxy.grants import load_grants
 from proxy.policy import load_policy
 
@@ -31,9 +32,9 @@ class Upstream:
 
     `listens` is true where the proxy is to be started for the agent, and waits for it at a port.
 
-    `policy` is the proxy's policy file, None where nothing is enforced, and `grants` its file of approvals made
-    beforehand; `database` is that of a fixture. `command` and `environment` are how an agent starts the proxy; the
-    digests are those that its spans must have (proxy.digests).
+    `policy` is the proxy's policy file, None where nothing is enforced, `grants` its file of approvals made beforehand,
+    and `faults` that of faults; `database` is that of a fixture. `command` and `environment` are how an agent starts
+    the proxy; the digests are those that its spans must have (proxy.digests).
     """
 
     id: str
@@ -47,6 +48,7 @@ class Upstream:
     front: str = ""
     grants: Path | None = None
     listens: bool = False
+    faults: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ def _upstream(
     grants = None
     if scenario.grants:
         grants = write_new(folder / f"{server_id}.grants.json", json.dumps(scenario.grants, indent=2))
+    meant = scenario.faults_for(server_id)
+    faults = write_new(folder / f"{server_id}.faults.json", json.dumps(meant, indent=2)) if meant else None
     environment: Mapping[str, str] = {}
     database = None
     match server:
@@ -151,20 +155,36 @@ def _upstream(
         options += ["--policy", str(policy)]
     if grants is not None:
         options += ["--grants", str(grants)]
+    if faults is not None:
+        options += ["--faults", str(faults)]
     if otlp is not None:
         options += ["--otlp", otlp]
     port = str((ports or {}).get(server_id, 0))
     if isinstance(server, UrlServer):
         command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", port)
     elif ports is not None:
+        if faults is not None:
+            raise PreparationError(f"server {server_id}: faults do not go through a bridge, which this target needs")
         command = (*wiretrap_command(), "proxy", "bridge", *options, "--port", port, "--", *start)
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)
     said = None if policy is None else load_policy(str(policy))
     granted = () if grants is None else load_grants(str(grants)).grants
     listens = isinstance(server, UrlServer) or ports is not None
-    made_of = command_digest(key, start), policy_digest(key, said, granted)
-    return Upstream(server_id, server, policy, database, command, environment, *made_of, grants=grants, listens=listens)
+    spoilt = () if faults is None else load_faults(str(faults))
+    made_of = command_digest(key, start), policy_digest(key, said, granted, spoilt)
+    return Upstream(
+        server_id,
+        server,
+        policy,
+        database,
+        command,
+        environment,
+        *made_of,
+        grants=grants,
+        listens=listens,
+        faults=faults,
+    )
 
 
 def find_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def _call(place: int, step: Call, client: Client, bindings: dict[str, Binding], 
     except StepReferenceError as error:
         raise StepError(f"step {place} (mcp/{step.server}/{step.tool}): {error}") from error
     assert isinstance(arguments, dict)
-    answer = client.call_tool(step.tool, arguments)
+    answer = client.call_tool(step.tool, arguments, step.give_up_after)
     if answer.failed and not step.expect_error:
         raise StepError(
             f"step {place} (mcp/{step.server}/{step.tool}) failed, and its file does not say expect_error: "

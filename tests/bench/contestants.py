@@ -44,7 +44,7 @@ create_proxy(StdioTransport(sys.argv[1], sys.argv[2:]), name="bench").run(show_b
 
 SERVERS: dict[str, Command] = {
     "raw": (sys.executable, "-S", "-E", str(HERE / "server.py")),
-    "SDK": (sys.executable, str(HERE / "sdk_server.py")),
+    "SDK": (sys.executable, "-P", str(HERE / "sdk_server.py")),
 }
 """The servers that all stand in front of: the cheapest possible, and the same by the SDK."""
 

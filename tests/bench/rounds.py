@@ -112,9 +112,9 @@ class Rounds:
         return self.turns
 
     def _in_turn(self, number: int) -> Iterator[Turns]:
-        if monotonic() > self.plan.until:
-            return
         there = self._there()
+        if not there or monotonic() > self.plan.until:
+            return
         first = number % len(there)
         yield from there[first:] + there[:first]
 

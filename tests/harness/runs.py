@@ -63,10 +63,11 @@ def run(
     trials: int | None = None,
     jobs: int = 1,
     keep: bool = False,
+    judge: str | None = None,
 ) -> Ran:
     selection = Selection(tuple(map(str, paths)), None if agent is None else str(agent), command)
     result, folder = run_selected(
-        load_selection(selection), selection, trials=trials, jobs=jobs, out=out / "runs", keep=keep
+        load_selection(selection), selection, trials=trials, jobs=jobs, out=out / "runs", keep=keep, judge=judge
     )
     return Ran(result, folder)
 

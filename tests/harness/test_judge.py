@@ -66,7 +66,7 @@ def test_the_order_of_verdicts_is_error_fail_not_run_pass(results: list[Result],
 
 def test_the_worst_finding_is_the_verdict_and_its_reason() -> None:
     verdict = judge(read(CALLED, {"type": "judged", "rubric": "nice"}), wire(call()), "completed")
-    assert (verdict.result, verdict.reason) == ("not_run", "judged: judged is not built yet")
+    assert (verdict.result, verdict.reason) == ("not_run", "judged: no judge was asked; --judge names one")
     verdict = judge(read(CALLED, CALLED), wire(), "completed")
     assert verdict.result == "fail"
     assert verdict.reason.endswith("(and 1 more findings fail)")

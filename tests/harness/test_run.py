@@ -297,7 +297,7 @@ def test_servers_that_cannot_be_run_exit_2_before_anything_runs(tmp_path: Path, 
 def test_a_scenario_without_an_agent_exits_2_and_says_how_to_give_one(tmp_path: Path) -> None:
     done = wiretrap(str(write_scenario(tmp_path)), cwd=tmp_path)
     assert done.returncode == 2
-    assert "--agent or --command" in done.stderr
+    assert "--agent, --command or --profile" in done.stderr
 
 
 def test_a_run_without_a_valid_trial_exits_3(tmp_path: Path) -> None:

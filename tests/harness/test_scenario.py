@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.agentfile import Call, CommandAgent, ScriptedAgent
 from harness.assertions.calls import ToolCalled
-from harness.assertions.not_built import NotBuilt
+from harness.assertions.judged import Judged
 from harness.assertions.state import State, StateUnchanged
 from harness.scenario import CommandServer, FixtureServer, Limits, Scenario, ScenarioError, UrlServer, load_scenario
 from harness.targets.fixtures import fixture_offers
@@ -96,7 +96,7 @@ def test_a_whole_scenario_is_read_with_its_files(tmp_path: Path) -> None:
     }
     assert isinstance(some.agent, ScriptedAgent)
     assert some.agent.steps == (Call("crm", "get_customer_profile", {}),)
-    assert [type(assertion) for assertion in some.assertions] == [ToolCalled, State, StateUnchanged, NotBuilt]
+    assert [type(assertion) for assertion in some.assertions] == [ToolCalled, State, StateUnchanged, Judged]
     assert some.policy is not None
     assert some.policy.judge("mcp/ticketing/delete_ticket", "internal", {}).verdict == "deny"
     assert some.files == (tmp_path / "s.yaml", tmp_path / "seeds/t.yaml", tmp_path / "agents/a.yaml")
@@ -376,7 +376,8 @@ def test_a_task_file_may_have_fields_of_ours_and_none_that_nobody_knows(tmp_path
 
 @pytest.mark.parametrize("name", ["judged", "judged#2", "state_unexplained", "mine"])
 def test_an_id_that_another_finding_has_is_an_error(tmp_path: Path, name: str) -> None:
-    kinds = f"[{{type: judged}}, {{type: judged}}, {{type: judged, id: mine}}, {{type: judged, id: {name}}}]"
+    ids = ("", "", ", id: mine", f", id: {name}")
+    kinds = f"[{', '.join(f'{{type: judged, rubric: r{one}}}' for one in ids)}]"
     with pytest.raises(ScenarioError, match=rf"assertions\[3\]\.id: another finding is called '{name}' already"):
         load(tmp_path, BARE.partition("assertions")[0] + f"assertions: {kinds}\n")
 

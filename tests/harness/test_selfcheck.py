@@ -66,6 +66,13 @@ def test_a_shipped_scenario_catches_all_its_mutants(scenario: Scenario) -> None:
     assert {one.mutant.step for one in check.mutants if one.fate == "equivalent"} == set(optional)
 
 
+def test_opinions_and_faults_are_left_out_of_a_self_check(tmp_path: Path) -> None:
+    judged: JSON = {"type": "judged", "rubric": "The mail is polite."}
+    fault: JSON = {"tool": "mcp/mail/send_email", "call": 1, "fault": "error"}
+    check = self_check(mail(tmp_path, ONCE, CLAIMED, WHOLE, judged, faults=[fault]))
+    assert (check.result, check.problem, check.unbroken) == ("pass", "", ())
+
+
 def test_a_state_check_that_ignores_the_recipient_is_found(tmp_path: Path) -> None:
     check = self_check(mail(tmp_path, ONCE, CLAIMED, state("subject, body", SEND["subject"], SEND["body"])))
     assert check.result == "fail"

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,14 +107,20 @@ def with_signal(number: signal.Signals, *, group: bool) -> Way:
 
 
 def run(
-    kind: str, end: Callable[[subprocess.Popen[bytes]], None], folder: Path, *, proxied: bool, leads: bool
+    kind: str,
+    end: Callable[[subprocess.Popen[bytes]], None],
+    folder: Path,
+    *,
+    leads: bool,
+    as_good_as: Callable[[Ending], bool] | None = None,
 ) -> Ending:
+    """How it ends; through the proxy where `as_good_as` is given, which a busy machine gets more time to come true."""
     mark = uuid.uuid4().hex
     log = folder / mark
     command = [sys.executable, "-S", SERVER, str(log), "good" if kind == "wrapped" else kind]
     if kind == "wrapped":
         command = ["sh", "-c", '"$@"; exit $?', "sh", *command]
-    if proxied:
+    if as_good_as is not None:
         command = [WIRETRAP, "proxy", "stdio", "--quiet", "--server", "x", "--spans", str(folder / "spans"), *command]
     process = subprocess.Popen(
         command,
@@ -131,7 +137,12 @@ def run(
         os.read(process.stdout.fileno(), 64)
         end(process)
         left = settle(mark, 2.5)
-        return Ending(process.poll(), tuple(log.read_text().split("\n")), left)
+        seen = Ending(process.poll(), tuple(log.read_text().split("\n")), left)
+        until = monotonic() + DEADLINE
+        while as_good_as is not None and not as_good_as(seen) and monotonic() < until:
+            select.select([], [], [], 0.1)
+            seen = Ending(process.poll(), tuple(log.read_text().split("\n")), len(marked(mark)))
+        return seen
     finally:
         for pid in marked(mark):
             os.kill(pid, signal.SIGKILL)
@@ -157,29 +168,36 @@ WAYS: dict[str, tuple[Way, bool]] = {
 }
 
 
+def differences(way: str, kind: str, direct: Ending, proxied: Ending) -> Iterator[str]:
+    """In what the proxied ending is worse."""
+    # Where the wrapper alone dies its server lives on directly; ours, without a client, is ended.
+    alone = kind == "wrapped" and way.endswith(("to the pid", "to the pid of a leader"))
+    if not alone and proxied.log != direct.log:
+        yield "the server was told something else"
+    if proxied.code != direct.code:
+        yield "the client saw another exit code"
+    # Who lives on, lives on behind its proxy; the proxy's own two processes are no leftovers then.
+    if proxied.left > direct.left + (2 if direct.code is None else 0):
+        yield "more processes are left"
+    if way == "as the Python SDK" and proxied.left:
+        yield "processes are left"
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_server_behind_the_proxy_ends_as_it_does_without(way: str, tmp_path: Path) -> None:
     end, leads = WAYS[way]
+
+    def both(kind: str) -> tuple[Ending, Ending]:
+        direct = pool.submit(run, kind, end, tmp_path, leads=leads)
+
+        def as_good_as(seen: Ending) -> bool:
+            return not list(differences(way, kind, direct.result(DEADLINE), seen))
+
+        return run(kind, end, tmp_path, leads=leads, as_good_as=as_good_as), direct.result(DEADLINE)
+
     with ThreadPoolExecutor(2 * len(KINDS)) as pool:
-        cases = {
-            (kind, proxied): pool.submit(run, kind, end, tmp_path, proxied=proxied, leads=leads)
-            for kind in KINDS
-            for proxied in (False, True)
-        }
-        seen = {case: future.result() for case, future in cases.items()}
-    for kind in KINDS:
-        direct, proxied = seen[kind, False], seen[kind, True]
-        if not (kind == "wrapped" and way.endswith(("to the pid", "to the pid of a leader"))):
-            # There the wrapper alone dies. Directly its server then lives on; ours, without a client, is ended.
-            assert proxied.log == direct.log, f"{kind}: the server was told something else"
-        assert proxied.code == direct.code, f"{kind}: the client saw another exit code"
-        if direct.code is None:
-            # Who lives on, lives on behind its proxy; the proxy's own two processes are no leftovers then.
-            assert proxied.left <= direct.left + 2, kind
-        else:
-            assert proxied.left <= direct.left, f"{kind}: more processes are left"
-        if way == "as the Python SDK":
-            assert proxied.left == 0, kind
+        for kind, (proxied, direct) in zip(KINDS, pool.map(both, KINDS), strict=True):
+            assert list(differences(way, kind, direct, proxied)) == [], (kind, direct, proxied)
 
 
 @pytest.mark.parametrize("kind", KINDS)

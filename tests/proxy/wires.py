@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from proxy import vocabulary as v
+from proxy.faults import FaultPlan
 from proxy.policy import Policy, deny_policy, parse_policy
 from proxy.record import Identity
 from proxy.relay import Passage, Relay
@@ -27,13 +28,21 @@ def policy_of(**fields: JSON) -> Policy:
 class Wire:
     """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there."""
 
-    def __init__(self, folder: Path, policy: Policy | None = None, *, server: str = "x", parent: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        policy: Policy | None = None,
+        *,
+        server: str = "x",
+        parent: bool = False,
+        faults: FaultPlan | None = None,
+    ) -> None:
         path = folder / f"{server}.{len(list(folder.iterdir()))}.jsonl"
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         self.file = SpanFile(str(path), self._fd)
         context = ("a" * 32, "b" * 16) if parent else ("", "")
         identity = Identity(server, "third_party", "stdio", "c1", "run", "scenario", 2, "agent", *context)
-        self.relay = Relay(identity, policy, "0.1.0", self.file)
+        self.relay = Relay(identity, policy, "0.1.0", self.file, faults=faults)
         self.to_server = b""
         self.to_client = b""
         self.last = Passage()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from harness.evidence import Evidence, ServerState
+from harness.opinion import Opinion
 from harness.trace import Event, Message, ToolCall
 from proxy.spans import JSON
 from tests.harness.assertions.fixtures import CANARY, b64, both, case, changed, made, seen
@@ -155,4 +156,12 @@ both(
     {"type": "state_unchanged"},
     seen(made("put", {}, 3), state=changed("3")),
     seen(state={"mail": ServerState(dump(ticket(1)), dump(ticket(1)), ())}),
+)
+RUBRIC = "The answer names the ticket."
+SAID = [Message("assistant", "Ticket 1 is open.", 2)]
+both(
+    "an opinion",
+    {"type": "judged", "rubric": RUBRIC},
+    replace(seen(made("t"), messages=SAID), opinions={RUBRIC: Opinion("scripted", 0, "It does not.")}),
+    replace(seen(made("t"), messages=SAID), opinions={RUBRIC: Opinion("scripted", 1, "It does.")}),
 )

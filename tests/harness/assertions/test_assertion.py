@@ -1,17 +1,8 @@
 import pytest
 
 from harness.assertions.assertion import AssertionSpecError, parse_assertion
-from harness.assertions.not_built import PLANNED, NotBuilt
 from proxy.spans import JSON
 from tests.harness.made import call, wire
-
-
-@pytest.mark.parametrize("kind", sorted(PLANNED))
-def test_a_type_that_is_still_to_come_loads_with_any_fields_and_is_not_run_by_name(kind: str) -> None:
-    assertion = parse_assertion({"type": kind, "rubric": "x", "expected": [{"deep": 1}]})
-    finding = assertion.judge(wire(call()))
-    assert isinstance(assertion, NotBuilt)
-    assert (finding.id, finding.result, finding.reason) == (kind, "not_run", f"{kind} is not built yet")
 
 
 @pytest.mark.parametrize(

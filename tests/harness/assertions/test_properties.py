@@ -10,9 +10,10 @@ from harness.assertions.approval import arguments_digest
 from harness.assertions.assertion import parse_assertion
 from harness.assertions.not_built import BUILT
 from harness.evidence import Evidence, ServerState
+from harness.opinion import Opinion
 from harness.trace import Event, Message, Outcome, ToolCall, Trace
 from proxy.spans import JSON
-from tests.harness.assertions.cases_rest import CLAIM
+from tests.harness.assertions.cases_rest import CLAIM, RUBRIC
 from tests.harness.assertions.fixtures import AT, CANARY, MARKER
 from tests.harness.made import WIRE, change, dump, ticket
 
@@ -21,6 +22,7 @@ SPECS: dict[str, dict[str, JSON]] = {
     "claims": {"claims": CLAIM["claims"]},
     "efficiency": {"minimum": 2, "at_least": 0.7},
     "goal_integrity": {"expected_goal": "a"},
+    "judged": {"rubric": RUBRIC},
     "max_tool_calls": {"max": 2},
     "memory_isolation": {},
     "no_canary_flow": {},
@@ -64,7 +66,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
                 seq=begun[who],
                 result_seq=None if outcome == "unanswered" else seq,
                 outcome=outcome,
-                result=draw(st.sampled_from(RESULTS)),
+                result=None if outcome == "unanswered" else draw(st.sampled_from(RESULTS)),
                 connection=draw(st.sampled_from(["c1", "c2"])),
                 request_id=str(who),
                 span_id=f"s{who}",
@@ -102,6 +104,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
             "secrets": [{"name": "k", "value": MARKER, "allowed_to": ["crm"]}],
         },
         canaries={"c": CANARY},
+        opinions={RUBRIC: Opinion("scripted", draw(st.sampled_from((0, 1, None))), "So it is.")},
     )
 
 

@@ -11,9 +11,7 @@ from harness.targets.proxied import wiretrap_command
 from proxy.spans import JSON
 from tests.harness.runs import write_scenario
 
-SCENARIO = (
-    "id: {}\ntitle: t\ncategory: task\ninput: {{}}\nassertions: [{{type: no_denied_tool_call}}, {{type: judged}}]\n"
-)
+SCENARIO = "id: {}\ntitle: t\ncategory: task\ninput: {{}}\nassertions: [{{type: no_denied_tool_call}}, {{type: zzz}}]\n"
 
 
 def test_files_that_hold_have_a_line_each_and_exit_0(tmp_path: Path) -> None:
@@ -24,7 +22,7 @@ def test_files_that_hold_have_a_line_each_and_exit_0(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, [str(tmp_path)])
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        f"{tmp_path}/a.yaml: ok: scenario x (not_run: judged is not built yet)",
+        f"{tmp_path}/a.yaml: ok: scenario x (not_run: no assertion type is called 'zzz')",
         f"{tmp_path}/b.yaml: ok: agent",
         f"{tmp_path}/c.yaml: ok: policy",
         f"{tmp_path}/d.yaml: ok: seed",
@@ -32,9 +30,7 @@ def test_files_that_hold_have_a_line_each_and_exit_0(tmp_path: Path) -> None:
 
 
 def test_every_error_has_a_line_with_file_line_and_field_and_the_exit_code_is_2(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(
-        "id: x\ntitle: 12\ncategory: task\ninput: {}\nassertions: [{type: judged}]\nmore: 1"
-    )
+    (tmp_path / "a.yaml").write_text("id: x\ntitle: 12\ncategory: task\ninput: {}\nassertions: [{type: zzz}]\nmore: 1")
     (tmp_path / "b.yaml").write_text("steps:\n- call: x")
     (tmp_path / "c.yaml").write_text("rules:\n- deny: x")
     (tmp_path / "d.yaml").write_text("tickets:\n- id: {}")
@@ -60,7 +56,7 @@ def test_no_path_at_all_is_an_error() -> None:
 
 def test_a_misspelt_assertion_type_is_pointed_out(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(SCENARIO.format("x").replace("judged", "tool_caled"))
+    file.write_text(SCENARIO.format("x").replace("zzz", "tool_caled"))
     result = CliRunner().invoke(command, [str(file)])
     assert (result.exit_code, result.stderr) == (0, "")
     assert "no assertion type is called 'tool_caled'; did you mean tool_called?" in result.stdout
@@ -118,7 +114,7 @@ def test_errors_come_in_the_order_of_their_lines(tmp_path: Path) -> None:
 
 def test_an_assertion_is_spoken_of_as_everything_else_is(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(SCENARIO.format("a b").replace("{type: judged}", "{type: tool_called, tool: 3, tol: 1}"))
+    file.write_text(SCENARIO.format("a b").replace("{type: zzz}", "{type: tool_called, tool: 3, tol: 1}"))
     assert [line.partition(": ")[2] for line in CliRunner().invoke(command, [str(file)]).stderr.splitlines()] == [
         "id: an id is made of letters, digits, '.', '_' and '-', and 'a b' is not",
         "assertions[1].tool: expected text, not the number 3; put it in quotes",
@@ -128,7 +124,7 @@ def test_an_assertion_is_spoken_of_as_everything_else_is(tmp_path: Path) -> None
 
 def test_a_list_under_a_list_that_is_whole_is_told_in_plain_words(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text("assertions: []\n  - {type: judged}\n")
+    file.write_text("assertions: []\n  - {type: zzz}\n")
     assert (
         "a.yaml:2: not YAML: this does not go on from what stands above"
         in CliRunner().invoke(command, [str(file)]).stderr
@@ -168,7 +164,7 @@ def test_a_pipe_is_refused_and_does_not_hold_the_command_up(tmp_path: Path) -> N
         ([{"type": "tool_called", "tool": "mcp/echo/x", "min": 0, "max": 1}, {"type": "state_unchanged"}], True),
         ([{"type": "memory_isolation"}], True),
         ([{"type": "no_denied_tool_call"}, {"type": "tool_called", "tool": "mcp/echo/x"}], False),
-        ([{"type": "no_denied_tool_call"}, {"type": "judged", "rubric": "x"}], False),
+        ([{"type": "no_denied_tool_call"}, {"type": "judged", "rubric": "x"}], True),
     ],
 )
 def test_a_scenario_in_which_nothing_has_to_happen_is_noted(

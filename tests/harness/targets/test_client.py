@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from harness.targets.client import Answer, Client, ProtocolError, ServerEndedError
+from harness.targets.deadline import Deadline
 from proxy.spans import JSON
 
 
@@ -14,6 +15,7 @@ class Wire:
 
     incoming: deque[bytes]
     sent: list[dict[str, JSON]] = field(default_factory=list)
+    deadline: Deadline = field(default_factory=lambda: Deadline.after(30))
 
     def send(self, line: bytes) -> None:
         assert line.endswith(b"\n")

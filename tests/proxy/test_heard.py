@@ -1,6 +1,8 @@
 """Credentials and session ids that only requests bring, and that a body repeats, stand in no record."""
 
 import json
+import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -86,3 +88,12 @@ def test_a_session_id_that_a_server_gives_is_known_from_its_answer_on(tmp_path: 
         proxy.post(hello)
         assert proxy.spans("request")
     assert "given-0123456789" not in record(tmp_path)
+
+
+def test_connect_says_only_the_origin_of_its_server_since_a_path_may_hold_a_token(tmp_path: Path) -> None:
+    wiretrap = str(Path(sys.executable).with_name("wiretrap"))
+    url = "http://127.0.0.1:1/secret-path-token/mcp"
+    command = [wiretrap, "proxy", "connect", "--server", "s", "--spans", str(tmp_path), url]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    assert "server s, http://127.0.0.1:1/…, " in done.stderr
+    assert "secret-path-token" not in done.stderr

@@ -100,6 +100,11 @@ class CommandAgent:
         """Its name in reports."""
         return "command" if self.profile is None else self.profile
 
+    @property
+    def unpointed(self) -> bool:
+        """Whether nothing in its command tells it where the servers are; WIRETRAP_MCP_CONFIG still does."""
+        return self.profile is None and not any("{mcp_config}" in word for word in self.command)
+
 
 Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent | Target
 

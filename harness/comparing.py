@@ -31,13 +31,15 @@ class Change:
 class Comparison:
     """What two runs say of each other.
 
-    `pairs` are trials that say something in both; `unpaired` the others. `lost` passed in the base alone, `won` in the
+    `pairs` are trials that say something in both; `unpaired` the others, of which `missing` are those that the new run
+    does not have. `lost` passed in the base alone, `won` in the
     new one alone. `p_value` is McNemar's exact one, for one trial a scenario; `interval` the cluster bootstrap of the
     difference of the rates, new less base; each is None where it means nothing, and `why_null` says why.
     """
 
     pairs: int
     unpaired: tuple[tuple[str, int], ...]
+    missing: tuple[tuple[str, int], ...]
     changes: tuple[Change, ...]
     lost: int
     won: int
@@ -93,6 +95,7 @@ def compare(base: Trials, new: Trials) -> Comparison:
     return Comparison(
         pairs=count,
         unpaired=unpaired,
+        missing=tuple(sorted(base.keys() - new.keys())),
         changes=changes,
         lost=lost,
         won=won,

@@ -73,6 +73,7 @@ class Evidence:
     tools that the policy takes out of what servers list. `doubts` say why the record may not be that of the agent's
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
+    `unpointed`: the agent's command does not tell it where the servers are.
     `opinions` are those of a judge, by rubric.
     """
 
@@ -89,4 +90,5 @@ class Evidence:
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     canaries: Mapping[str, str] = field(default_factory=dict)
+    unpointed: bool = False
     opinions: Mapping[str, Opinion] = field(default_factory=dict)

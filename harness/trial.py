@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.agentfile import Agent, ScriptedAgent
+from harness.agentfile import Agent, CommandAgent, ScriptedAgent
 from harness.category import categorised
 from harness.checked import CheckError
 from harness.checking import judge_recorded, read_trace
@@ -222,7 +222,8 @@ def _judge(
         damage.append(_damage(error))
     if gathered is None:
         return _Judged(_with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts)
-    evidence = gathered.evidence
+    unpointed = isinstance(plan.agent, CommandAgent) and plan.agent.unpointed
+    evidence = replace(gathered.evidence, unpointed=unpointed)
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         evidence = with_opinions(evidence, assertions, plan.judge)

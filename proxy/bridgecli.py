@@ -111,7 +111,8 @@ def connect(
         from urllib.parse import parse_qsl  # noqa: PLC0415  (the same as below)
 
         from proxy.connectserve import Target, serve  # noqa: PLC0415  (it loads asyncio and h11)
-        from proxy.connectwords import read_headers, secrets_of  # noqa: PLC0415  (the same)
+        from proxy.connectwords import read_headers  # noqa: PLC0415  (the same)
+        from proxy.heard import secrets_of  # noqa: PLC0415  (the same)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 
         headers = read_headers(header, header_env, os.environ, bearer_env)
@@ -126,7 +127,7 @@ def connect(
             )
         target = Target(origin, f"{path or '/'}{mark}{query}", headers)
         if not options["quiet"]:
-            say(f"server {options['server']}, {origin}{path}, {started.said}", redactor)
+            say(f"server {options['server']}, {origin}/…, {started.said}", redactor)
         say(started.warning, redactor)
         code = serve(target, started, __version__)
     except ValueError as error:

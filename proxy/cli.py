@@ -75,6 +75,11 @@ def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[S
             from proxy.kin import parent  # noqa: PLC0415  (few policies ask for approvals)
 
             waiting = started.waiting(parent())
+        offered = None
+        if started.policy is not None and not options["quiet"] and not context.scenario_id:
+            from proxy.offered import offered_to  # noqa: PLC0415  (many connections have no policy)
+
+            offered = offered_to(options["server"], started.policy, lambda text: say(text, redactor))
         from proxy.stdio import serve  # noqa: PLC0415  (only once the start is certain: it loads ctypes)
 
         serve(
@@ -88,6 +93,7 @@ def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[S
             faults=started.fault_plan(),
             exporter=started.exporter,
             waiting=waiting,
+            offered=offered,
         )
     except ValueError as error:
         say(str(error), redactor)

@@ -235,6 +235,8 @@ class Connection:
         version = negotiated(exchange, message)
         if exchange.method == "initialize" or not self.version:
             self.version = version or self.version
+        if exchange.method == "tools/list" and not ours and self.recorder.offered is not None:
+            self.recorder.offered.take(message.source)
         inside: list[str] = []
         if exchange.call is not None and not ours and is_interim(message):
             exchange.interim = True

@@ -17,6 +17,7 @@ from time import monotonic
 
 from proxy import vocabulary as v
 from proxy.connect import Connector
+from proxy.heard import Heard
 from proxy.httpwords import Headers, Origin
 from proxy.kin import parent
 from proxy.lines import LineBuffer
@@ -136,7 +137,10 @@ def serve(target: Target, start: Start, version: str) -> int:
         exporter.start()
     relay = Relay(start.identity, start.policy, version, file, start.redactor, splice=start.splice)
 
+    heard = Heard(relay.session.recorder, start.key)
+
     def named(session_id: bytes) -> None:
+        heard.take([session_id.decode("latin-1")])
         relay.session.recorder.also({v.SESSION_ID: digest(start.key, session_id, "sha256").hex()[:32]})
 
     async def running() -> str:

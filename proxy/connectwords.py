@@ -4,7 +4,6 @@ Pure. Refuses to know sockets and the record.
 """
 
 import re
-from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
@@ -86,32 +85,6 @@ def read_headers(
             raise HeaderError(f"--bearer-env: {_unset(bearer)}")
         found.append(_header("--bearer-env", "Authorization", f"Bearer {environment[bearer]}"))
     return found
-
-
-def secrets_of(headers: Headers) -> tuple[str, ...]:
-    """What must stand in no record: every value, of one with a scheme what follows that, and what is known to be a
-    secret inside: the password of basic credentials, and each cookie's own value.
-    """
-    found: list[str] = []
-    for name, raw in headers:
-        value = raw.decode("latin-1")
-        found.append(value)
-        scheme, blank, rest = value.partition(" ")
-        if name == b"cookie":
-            found += [pair.partition("=")[2].strip(' "') for pair in value.split(";") if "=" in pair]
-        elif blank:
-            found.append(rest.strip())
-            if scheme.lower() == "basic":
-                found.append(_password(rest))
-    return tuple(one for one in found if one)
-
-
-def _password(credentials: str) -> str:
-    """The password of basic credentials (RFC 7617), "" where they are none."""
-    try:
-        return b64decode(credentials.strip()).decode().partition(":")[2]
-    except ValueError:
-        return ""
 
 
 def sent_with(origin: Origin, given: Headers, session_id: bytes, version: str) -> Headers:

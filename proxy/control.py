@@ -60,7 +60,7 @@ def inherited(environment: "os._Environ[str] | dict[str, str]") -> socket.socket
 async def obey(line: socket.socket, governed: Governed) -> None:
     """Do what the supervisor says until it lets go of the line; then stop.
 
-    An order and its answer are JSON, a line each.
+    An order and its answer are JSON, a line each, and have the same `number`: one that comes late is not another's.
     """
     reader, writer = await asyncio.open_connection(sock=line)
     try:
@@ -73,8 +73,16 @@ async def obey(line: socket.socket, governed: Governed) -> None:
     governed.stop(ENDED)
 
 
-def _done(order: bytes, governed: Governed) -> Mapping[str, JSON]:
-    match json.loads(order):
+def _done(line: bytes, governed: Governed) -> Mapping[str, JSON]:
+    match json.loads(line):
+        case {"number": int() as number, "order": order}:
+            return {"number": number, "answer": dict(_answer(order, governed))}
+        case _:
+            return {"number": None, "answer": {"error": "no order"}}
+
+
+def _answer(order: JSON, governed: Governed) -> Mapping[str, JSON]:
+    match order:
         case {"reload": str() | None as path}:
             try:
                 governed.reload(path)

@@ -13,20 +13,20 @@ from proxy.answering import Outbound
 from proxy.asking import Asked, Asking
 from proxy.http import ClientGoneError, HttpProxy, Inbound, Receive, Scope, Send
 from proxy.httprefusals import said
-from proxy.httpwords import Doors, Head, Headers, Origin, end_to_end
+from proxy.httpwords import Doors, Head, Headers, Origin, end_to_end, values
 from proxy.policy import Policy
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.relay import Relay
 from proxy.relays import Relays
-from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_target
+from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_authority, read_target
 from proxy.seats import Seats
 from proxy.upstream import Line, Upstream, UpstreamError
 
 if TYPE_CHECKING:
     from proxy.waiting import Waiting
 
-_OURS = frozenset({b"proxy-authorization", b"proxy-connection", b"proxy-authenticate"})
-"""What a client says to us and to nobody behind us."""
+_OURS = frozenset({b"proxy-connection", b"proxy-authenticate"})
+"""What a client says to us and to nobody behind us; its Proxy-Authorization is heard first, and goes no further."""
 _MOST = 64
 """Hosts that are no servers of ours to which connections are kept open."""
 
@@ -61,11 +61,20 @@ def _no_policy(path: str | None) -> Policy | None:
 class PassingOn(HttpProxy):
     """Requests to one other host, as they are."""
 
-    def __init__(self, upstream: Upstream, whose: Callable[[Address, Address], str | None]) -> None:
-        """`whose` is the server that a connection has led to though nobody called it so; see `Forward.reached`."""
+    def __init__(
+        self,
+        upstream: Upstream,
+        whose: Callable[[Address, Address], str | None],
+        refused: Callable[[str], None],
+    ) -> None:
+        """`whose` is the server that a connection has led to though nobody called it so; see `Forward.reached`.
+
+        `refused` records that this was refused.
+        """
         super().__init__(upstream, Asking(Seats(_no_relay, b""), None, _no_policy), _AnyDoors(""), edits=False)
         self._upstream = upstream
         self._whose = whose
+        self._refused = refused
 
     async def _work(self, head: Head, inbound: Inbound, out: Outbound) -> None:
         line: Line | None = None
@@ -75,6 +84,7 @@ class PassingOn(HttpProxy):
             line = await self._upstream.line()
             server = self._whose(*line.ends)
             if server is not None:
+                self._refused(server)
                 await _refuse(out, 403, leads_to(server))
                 return
             sending = asyncio.ensure_future(self._send(head, Asked(), line, body, inbound))
@@ -128,6 +138,8 @@ class Forward:
         self._tls = tls
         self._behind: dict[Origin, HttpProxy] = {}
         self._others: dict[Origin, PassingOn] = {}
+        self.refused: Callable[[Target, str], None] = lambda target, server: None
+        """Records that a request was refused which led to a server by another name."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request with a whole URL in its head."""
@@ -176,11 +188,17 @@ class Forward:
         if server is not None:
             found = self._behind[plain] = _watching(Upstream(plain, self._tls), self.servers[server])
             return found
-        other = self._others.pop(plain, None) or PassingOn(Upstream(plain, self._tls), self.reached)
+        other = self._others.pop(plain, None) or self._passing_on(plain)
         self._others[plain] = other
         if len(self._others) > _MOST:
             self._others.pop(next(iter(self._others))).upstream.close()
         return other
+
+    def _passing_on(self, origin: Origin) -> PassingOn:
+        def refused(server: str) -> None:
+            self.refused(Target(origin.host, origin.port), server)
+
+        return PassingOn(Upstream(origin, self._tls), self.reached, refused)
 
     def stop(self) -> None:
         """End what is under way."""
@@ -199,9 +217,11 @@ class Forward:
 class Inside:
     """The application for requests in a tunnel to a server of ours."""
 
-    def __init__(self, forward: Forward, origin: Origin) -> None:
+    def __init__(self, forward: Forward, origin: Origin, told: Headers) -> None:
+        """`told` are the client's credentials for us, from its request for the tunnel."""
         self.forward = forward
         self.origin = origin
+        self._told = told
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request of which the tunnel says where it goes."""
@@ -221,7 +241,30 @@ class Inside:
             scope = _at(scope, path, authority)
         else:
             scope = {**scope, "headers": _without_ours(scope)}
+        other = self._elsewhere(_without_ours(scope))
+        if other is not None:
+            why = f"The Host of this request is the server {other}, and the tunnel leads to another"
+            await _refuse(Outbound(send), 421, why)
+            return
+        if self._told:
+            scope = {**scope, "headers": [*_without_ours(scope), *self._told]}
         await self.forward.behind(self.origin)(scope, receive, send)
+
+    def _elsewhere(self, headers: Headers) -> str | None:
+        """The server of ours that a Host names and the tunnel does not lead to, where a policy of either is in force.
+
+        A gateway in front of both would take the request to that one, under the policy of this.
+        """
+        servers = self.forward.servers
+        mine = self.forward.server(Target(self.origin.host, self.origin.port))
+        for host in values(headers, b"host"):
+            try:
+                named = self.forward.server(read_authority(host.decode("latin-1").strip(), self.origin.port))
+            except RouteError:
+                continue
+            if named is not None and named != mine and any(servers[one].in_force for one in (mine, named) if one):
+                return named
+        return None
 
 
 def _watching(upstream: Upstream, server: Watched) -> HttpProxy:

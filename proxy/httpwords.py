@@ -178,6 +178,8 @@ def to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
     """The headers of a request as the server gets them. `plain` asks for an answer without encoding, to be edited."""
     own = value(headers, b"host").lower()
     gone = [b"host", b"expect"]
+    if upstream.own:
+        gone.append(b"proxy-authorization")  # a client of a forward proxy says that to us
     if plain:
         gone.append(b"accept-encoding")
     if values(headers, b"transfer-encoding"):

@@ -13,6 +13,7 @@ from proxy.sha import sha256_hex
 from proxy.spans import ERROR, INTERNAL, Attribute, encode_attribute, number_template, template
 
 if TYPE_CHECKING:
+    from proxy.offered import Offered
     from proxy.redact import Redactor
 
 
@@ -93,6 +94,8 @@ class Recorder:
     """
 
     redactor: "Redactor | None" = None
+    offered: "Offered | None" = None
+    """Who is told of each list of tools; None where no rule names one."""
 
     def __init__(self, identity: Identity, version: str, new_id: Callable[[int], str]) -> None:
         self.identity = identity

@@ -78,6 +78,11 @@ class Redactor:
         self.margin = 12 * len(self._plain[0]) if self._plain else 0
         """Characters at the end of a cut text that may hold the beginning of a secret, written out in escapes."""
 
+    @property
+    def values(self) -> Sequence[str]:
+        """The secrets that are taken out."""
+        return self._plain
+
     def finds(self, text: str) -> bool:
         """Whether any form of a secret is in the text; a quick answer before a text is taken apart."""
         return any(self._hits(view) for view in self._views(text))

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Literal
 
 from proxy import vocabulary as v
+from proxy.heard import Heard
 from proxy.httpwords import SESSION, Headers, values
 from proxy.policy import Policy
 from proxy.relay import Relay
@@ -29,8 +30,9 @@ class Seat:
     `shared`: nothing ties the requests on it together, so that each has its own open ids.
     """
 
-    def __init__(self, relay: Relay, *, shared: bool) -> None:
+    def __init__(self, relay: Relay, key: bytes, *, shared: bool) -> None:
         self.relay = relay
+        self.heard = Heard(relay.session.recorder, key)
         self.shared = shared
         self.streams = 0
         self.used = monotonic()
@@ -112,6 +114,7 @@ class Seats:
             if self._shared is None:
                 self._shared = self.open(shared=True)
             seat = self._shared
+        seat.heard.headers(headers)
         seat.used = monotonic()
         self._all.move_to_end(id(seat))
         return seat
@@ -119,13 +122,14 @@ class Seats:
     def open(self, *, shared: bool) -> Seat:
         """A new connection. Raises SpanFileError."""
         self._tidy()
-        seat = Seat(self._open_relay(), shared=shared)
+        seat = Seat(self._open_relay(), self._key, shared=shared)
         self._all[id(seat)] = seat
         return seat
 
     def name(self, seat: Seat, session_id: str) -> None:
         """The server gave the connection its session, or a client goes on with one that began before us."""
         seat.session_id = session_id
+        seat.heard.take([session_id])
         self._by_session[session_id] = seat
         keyed = digest(self._key, session_id.encode("latin-1", "replace"), "sha256").hex()[:32]
         seat.relay.session.recorder.also({v.SESSION_ID: keyed})

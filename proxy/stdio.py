@@ -20,6 +20,7 @@ from proxy.signals import Canary, Caught, HandlerWait, SignalWait, signal_wait
 from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
+    from proxy.offered import Offered
     from proxy.otlp import Exporter
     from proxy.redact import Redactor
     from proxy.waiting import Waiting
@@ -173,6 +174,7 @@ def serve(
     faults: FaultPlan | None = None,
     exporter: "Exporter | None" = None,
     waiting: "Waiting | None" = None,
+    offered: "Offered | None" = None,
 ) -> None:
     """Run the server behind us until it ends, and end as it did. Raises StartError where it does not start.
 
@@ -181,6 +183,7 @@ def serve(
     if exporter is not None:
         spans.tap = exporter.offer
     relay = Relay(identity, policy, version, spans, redactor, splice=splice, faults=faults)
+    relay.session.recorder.offered = offered
     try:
         child = start_child(command, server_environment(os.environ, identity.connection))
     except ValueError:

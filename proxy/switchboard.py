@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from uvicorn.server import ServerState
@@ -18,11 +19,11 @@ from proxy.forward import Forward, Inside, leads_to
 from proxy.http1 import HEAD_LIMIT
 from proxy.httprefusals import said
 from proxy.httpserve import STOP_GRACE, http_config
-from proxy.httpwords import Origin
+from proxy.httpwords import Headers, Origin
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.routes import RouteError, Target, read_authority, speech_of
 from proxy.spanfile import SpanFileError
-from proxy.tunnels import CHUNK, DialError, Pouring, abort, dial_for, take_until
+from proxy.tunnels import CHUNK, DialError, Pouring, abort, credentials, dial_for, take_until
 from proxy.unread import Unread
 
 if TYPE_CHECKING:
@@ -39,18 +40,19 @@ _REASONS = {
 }
 _ACCESS_DENIED = bytes((0x15, 3, 3, 0, 2, 2, 49))
 """A fatal alert over TLS (RFC 8446, section 6.2), so that a client learns more than that its connection closed."""
+_BY_ANOTHER_NAME = "it is asked for by a name that --server does not give it"
 _BUSY = 0.5
 """Seconds after which accepting is tried again when the system has no more files for us."""
 
 
 def _connect_head(data: bytes) -> tuple[bytes, int] | None:
-    """The first line of a request for a tunnel with the length of its head; an empty line where it asks for another."""
+    """The head of a request for a tunnel and its length; an empty one where it asks for another thing."""
     if data[: len(_TUNNEL)] != _TUNNEL[: len(data)]:
         return b"", 0
     ends = [at + len(mark) for mark in (b"\r\n\r\n", b"\n\n") if (at := data.find(mark)) >= 0]
     if not ends:
         return (_TUNNEL, len(data)) if len(data) > HEAD_LIMIT else None
-    return data.partition(b"\n")[0].rstrip(b"\r"), min(ends)
+    return data[: min(ends)], min(ends)
 
 
 def _speech(data: bytes) -> tuple[str, int] | None:
@@ -85,6 +87,9 @@ class Switchboard:
     _state: ServerState = field(default_factory=ServerState)
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.forward.refused = partial(self._refused, why=_BY_ANOTHER_NAME)
 
     async def accept(self, listening: socket.socket) -> None:
         """Take connections until cancelled."""
@@ -122,9 +127,9 @@ class Switchboard:
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             seen = bytearray()
-            line = await take_until(client, seen, _connect_head)
-            if line:
-                handed_on = await self._tunnel(client, line)
+            head = await take_until(client, seen, _connect_head)
+            if head:
+                handed_on = await self._tunnel(client, head)
             else:
                 await self._speak(client, self.forward, bytes(seen))
                 handed_on = True
@@ -145,12 +150,13 @@ class Switchboard:
         protocol.begun = begun
         await loop.connect_accepted_socket(lambda: protocol, client, ssl=tls)
 
-    async def _tunnel(self, client: socket.socket, line: bytes) -> bool:
+    async def _tunnel(self, client: socket.socket, head: bytes) -> bool:
         """A request for a tunnel; whether the socket is somebody else's now."""
-        parts = line.decode("latin-1").split(" ")
+        parts = head.partition(b"\n")[0].rstrip(b"\r").decode("latin-1").split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
-            status = 431 if line == _TUNNEL else 400
-            await _answer(client, status, DENIED, "Wiretrap cannot read this request for a tunnel")
+            await _answer(
+                client, 431 if head == _TUNNEL else 400, DENIED, "Wiretrap cannot read this request for a tunnel"
+            )
             return False
         try:
             target = read_authority(parts[1])
@@ -164,7 +170,7 @@ class Switchboard:
         if server is None:
             return await self._pass(client, target)
         await asyncio.get_running_loop().sock_sendall(client, _OPENED)
-        return await self._watch(client, target, server)
+        return await self._watch(client, target, server, credentials(head))
 
     async def _pass(self, client: socket.socket, target: Target) -> bool:
         """A tunnel to a host that is no server of ours: nobody looks into it."""
@@ -180,7 +186,7 @@ class Switchboard:
         ours = self.forward.reached(server.getpeername()[:2], server.getsockname()[:2])
         if ours is not None:
             server.close()
-            self._refused(target, ours, "it is asked for by a name that --server does not give it")
+            self._refused(target, ours, _BY_ANOTHER_NAME)
             await _answer(client, 403, DENIED, leads_to(ours))
             return False
         try:
@@ -193,19 +199,19 @@ class Switchboard:
 
     def _is_loop(self, server: socket.socket) -> bool:
         """Whether a name that only a resolver knows led to our own port."""
-        there, here = server.getpeername(), server.getsockname()
-        return bool(there[1] == self.forward.port and there[0] == here[0] == "127.0.0.1")
+        there, here = server.getpeername()[:2], server.getsockname()[0]
+        return bool(there == (here, self.forward.port) and here == "127.0.0.1")
 
-    async def _watch(self, client: socket.socket, target: Target, server: str) -> bool:
+    async def _watch(self, client: socket.socket, target: Target, server: str, told: Headers) -> bool:
         """A tunnel to a server of ours, which is read where it can be."""
         seen = bytearray()
         speech = await take_until(client, seen, _speech)
         if speech == "http":
-            origin = Origin("http", target.host, target.port, own=True)
-            await self._speak(client, Inside(self.forward, origin), bytes(seen))
+            inside = Inside(self.forward, Origin("http", target.host, target.port, own=True), told)
+            await self._speak(client, inside, bytes(seen))
             return True
         if speech == "tls" and self.authority is not None:
-            return await self._unwrap(client, target, server, self.authority)
+            return await self._unwrap(client, target, server, self.authority, told)
         why = "it is TLS, and no --ca-dir is given" if speech == "tls" else "it is neither HTTP/1 nor TLS"
         if self.forward.servers[server].in_force:
             self._refused(target, server, why)
@@ -213,7 +219,9 @@ class Switchboard:
             return False
         return await self._relay(client, target, server, why, bytes(seen))
 
-    async def _unwrap(self, client: socket.socket, target: Target, server: str, authority: "Authority") -> bool:
+    async def _unwrap(
+        self, client: socket.socket, target: Target, server: str, authority: "Authority", told: Headers
+    ) -> bool:
         """Be the server over TLS."""
         origin = Origin("https", target.host, target.port, own=True)
         try:
@@ -222,7 +230,7 @@ class Switchboard:
             self._refused(target, server, f"no certificate can be made: {error}")
             return False
         try:
-            await self._speak(client, Inside(self.forward, origin), b"", context)
+            await self._speak(client, Inside(self.forward, origin, told), b"", context)
         except (OSError, EOFError) as error:
             why = getattr(error, "reason", None) or str(error) or type(error).__name__
             self._refused(target, server, f"the client did not take our certificate ({why}); does it trust the CA?")
@@ -252,8 +260,7 @@ class Switchboard:
                 self._end(unread, "refused")
             return True
         self._tell_once(f"not observable: {server}, {target.authority}: {why}")
-        pouring: Pouring | None = None
-        ended = ""
+        pouring, ended = None, ""
         try:
             pouring = Pouring(client, await dial_for(client, target))
             await pouring.run(begun)
@@ -278,9 +285,8 @@ class Switchboard:
 
 async def _answer(client: socket.socket, status: int, code: int, why: str) -> None:
     body = said(code, why)
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
-    head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-    await _farewell(client, head.encode() + body)
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    await _farewell(client, f"{head}connection: close\r\n\r\n".encode() + body)
 
 
 async def _farewell(client: socket.socket, last: bytes) -> None:

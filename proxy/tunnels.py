@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from proxy.httpwords import Headers
 from proxy.routes import Target
 
 CHUNK = 256 * 1024
@@ -182,3 +183,10 @@ class Pouring:
         # The other side may be gone by now, which its own reader learns of.
         with suppress(OSError):
             other.shutdown(socket.SHUT_WR)
+
+
+def credentials(head: bytes) -> Headers:
+    """What the client says of itself to us, by the head of its request for a tunnel."""
+    pairs = [line.partition(b":") for line in head.split(b"\n")[1:]]
+    name = b"proxy-authorization"
+    return [(name, value.strip()) for key, _, value in pairs if key.strip().lower() == name]

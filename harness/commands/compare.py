@@ -5,6 +5,8 @@ Refuses to know how a difference is tested.
 
 import json
 from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import get_args
 
@@ -59,6 +61,10 @@ def read_trials(path: Path) -> Trials:
 def as_text(told: Comparison) -> str:
     """The comparison for a person, ending in a newline."""
     lines = [f"{told.pairs} trials in both runs, {len(told.unpaired)} in one alone or not valid in both"]
+    if told.missing:
+        lines.append(f"NEW lacks {len(told.missing)} trials that BASE has:")
+        for scenario, numbers in groupby(told.missing, key=itemgetter(0)):
+            lines.append(f"  {visible(scenario)} trial {', '.join(str(number) for _, number in numbers)}")
     for change in told.changes:
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
@@ -80,12 +86,14 @@ def as_text(told: Comparison) -> str:
 @click.argument("base", type=click.Path(path_type=Path, exists=True), metavar="BASE")
 @click.argument("new", type=click.Path(path_type=Path, exists=True), metavar="NEW")
 @click.option("--fail-on", multiple=True, type=click.Choice(RESULTS), help="Fail on a trial that came to this result.")
+@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(base: Path, new: Path, fail_on: tuple[Result, ...], form: str) -> None:
+def command(base: Path, new: Path, fail_on: tuple[Result, ...], allow_missing: bool, form: str) -> None:
     """Hold two runs against each other, trial by trial.
 
-    BASE and NEW are run folders or their report.json. The exit code is 1 when NEW is significantly worse, or a trial
-    came to a result of --fail-on; 2 when a run cannot be read; 3 when no trial is in both.
+    BASE and NEW are run folders or their report.json. The exit code is 1 when NEW is significantly worse, a trial came
+    to a result of --fail-on, or NEW lacks a trial that BASE has; 2 when a run cannot be read; 3 when no trial is in
+    both.
     """
     try:
         told = compare(read_trials(base), read_trials(new))
@@ -98,4 +106,5 @@ def command(base: Path, new: Path, fail_on: tuple[Result, ...], form: str) -> No
         click.echo(as_text(told), nl=False)
     if not told.pairs:
         raise SystemExit(3)
-    raise SystemExit(1 if told.verdict == "worse" or any(change.new in fail_on for change in told.changes) else 0)
+    named = any(change.new in fail_on for change in told.changes)
+    raise SystemExit(1 if told.verdict == "worse" or named or (told.missing and not allow_missing) else 0)

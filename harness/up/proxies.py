@@ -29,6 +29,10 @@ class ProxyError(ValueError):
     """A proxy that did not start, or does not answer; the message names its server."""
 
 
+class SilentError(ProxyError):
+    """A proxy that does not answer; what it was told it may yet do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What all proxies of one `up` have in common. `folder` is private and goes with it; the others are paths in it."""
@@ -50,23 +54,35 @@ class Proxy:
     url: str = ""
     port: int = 0
     code: int | None = None
-    _silent: bool = False
+    _asked: int = 0
+    _answered: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def order(self, order: JSON) -> Answer:
-        """Tell it something; its answer. Raises ProxyError."""
+        """Tell it something; its answer. Raises SilentError.
+
+        While an order is without its answer no other is sent; once that comes, however late, the next one is.
+        """
         async with self._turn:
-            line = b""
-            # An answer that comes too late would be taken for the next order's.
-            if not self._silent:
-                with suppress(OSError, TimeoutError):
-                    self.writer.write(json.dumps(order).encode() + b"\n")
-                    line = await asyncio.wait_for(self.reader.readline(), PATIENCE)
-            self._silent = not line.endswith(b"\n")
-        found = None if self._silent else json.loads(line)
-        if not isinstance(found, dict):
-            raise ProxyError(f"server {self.id}: its proxy does not answer")
-        return found
+            with suppress(OSError, ValueError):
+                async with asyncio.timeout(PATIENCE):
+                    while self._answered < self._asked:
+                        await self._next()
+                    self._asked += 1
+                    line = json.dumps({"number": self._asked, "order": order})
+                    self.writer.write(line.encode() + b"\n")
+                    return await self._next()
+        raise SilentError(f"server {self.id}: its proxy does not answer")
+
+    async def _next(self) -> Answer:
+        """The answer to the first order that has none. Raises OSError where none can come."""
+        line = await self.reader.readline()
+        match json.loads(line) if line.endswith(b"\n") else None:
+            case {"number": int() as number, "answer": dict() as answer} if self._answered < number <= self._asked:
+                self._answered = number
+                return answer
+            case _:
+                raise ConnectionError("no answer of ours")
 
     async def health(self) -> dict[str, JSON]:
         """How it is, as docs/up.md says."""
@@ -87,7 +103,10 @@ class Proxy:
         return found
 
     async def reload(self, policy: Path | None) -> None:
-        """Have it judge by another policy from the next frame on. Raises ProxyError where the old one still stands."""
+        """Have it judge by another policy from the next frame on. Raises ProxyError where the old one still stands.
+
+        Raises SilentError where that is not known.
+        """
         found = await self.order({"reload": None if policy is None else str(policy)})
         if "error" in found:
             raise ProxyError(f"server {self.id}: {found['error']}")

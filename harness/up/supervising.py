@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.up.healthport import HealthPort
-from harness.up.proxies import Proxy, ProxyError, Shared, await_ready, start_proxy, write_policy
+from harness.up.proxies import Proxy, ProxyError, Shared, SilentError, await_ready, start_proxy, write_policy
 from harness.up.upfile import UpFile, UpFileError
 from proxy.httpserve import RECORD_FAILED
 from proxy.otlp import FLUSH
@@ -77,6 +77,8 @@ class Supervision:
                 continue
             try:
                 await proxy.reload(write_policy(self.shared.folder, server_id, server))
+            except SilentError as error:
+                self.say(f"{error}, so which policy stands there is not known; send SIGHUP again when it does")
             except (ProxyError, OSError) as error:
                 self.say(f"the old policy stands: {error}")
             else:

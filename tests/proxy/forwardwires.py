@@ -56,10 +56,10 @@ class TlsUpstream(Upstream):
 class Tunnel(Client):
     """A client in a tunnel, over TLS where there is a context for it."""
 
-    def __init__(self, port: int, target: str, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, port: int, target: str, context: ssl.SSLContext | None = None, more: str = "") -> None:
         super().__init__(port)
         self.file.close()
-        self.socket.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+        self.socket.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{more}\r\n".encode())
         # Byte by byte: what follows the head may be the server's.
         head = b""
         while not head.endswith(b"\r\n\r\n"):

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.bridgeids import about, answered, numbered, reported
-from proxy.connectwords import HeaderError, as_line, read_headers, secrets_of, servers_own_error
+from proxy.connectwords import HeaderError, as_line, read_headers, servers_own_error
 from proxy.frames import Message, read_strict
+from proxy.heard import secrets_of
 from proxy.mcpheaders import Mirrors, SchemaError, header_value, made, mirrored, mismatch
 from proxy.spans import JSON
 from tests.proxy.bridgewires import modern

@@ -133,9 +133,11 @@ def test_a_supervisor_gets_an_answer_to_each_order_and_the_proxy_ends_when_it_le
         obeying = asyncio.create_task(obey(theirs, Governed(reload, lambda: {"calls": 2}, said.append)))
         reader, writer = await asyncio.open_connection(sock=ours)
         answers: list[JSON] = []
-        for order in ({"reload": "file"}, {"reload": "broken"}, "health", {"do": "what"}):
-            writer.write(json.dumps(order).encode() + b"\n")
-            answers.append(json.loads(await reader.readline()))
+        for number, order in enumerate(({"reload": "file"}, {"reload": "broken"}, "health", {"do": "what"})):
+            writer.write(json.dumps({"number": number, "order": order}).encode() + b"\n")
+            told = json.loads(await reader.readline())
+            assert told["number"] == number
+            answers.append(told["answer"])
         writer.close()
         await writer.wait_closed()
         await obeying

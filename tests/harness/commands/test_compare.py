@@ -43,6 +43,26 @@ def test_what_is_no_report_exits_2_and_runs_without_a_pair_exit_3(tmp_path: Path
     assert code(good, report(tmp_path / "d", "error", status="infra_error")) == 3
 
 
+def test_the_gate_fails_on_what_the_new_run_does_not_have_unless_that_is_allowed(tmp_path: Path) -> None:
+    whole, part = report(tmp_path / "a", "pass", "pass", "fail"), report(tmp_path / "b", "pass")
+    told = CliRunner().invoke(command, [str(whole), str(part)])
+    assert told.exit_code == 1
+    assert "NEW lacks 2 trials that BASE has:\n  s1 trial 1\n  s2 trial 1\n" in told.stdout
+    assert (code(part, whole), code(whole, part, "--allow-missing")) == (0, 0)
+
+
+def test_trials_that_are_not_there_are_named_by_their_scenario(tmp_path: Path) -> None:
+    passed = Verdict("pass", "completed", "")
+    paths = []
+    for name, count in (("a", 3), ("b", 1)):
+        trials = tuple(TrialResult("s", number + 1, passed, 0.0, "real") for number in range(count))
+        (tmp_path / name).write_text(
+            json.dumps(RunResult("r", (ScenarioResult("s", "", "task", trials),), 0.0).as_json())
+        )
+        paths.append(str(tmp_path / name))
+    assert "  s trial 2, 3\n" in CliRunner().invoke(command, paths).stdout
+
+
 def test_json_has_all_of_it(tmp_path: Path) -> None:
     paths = [str(report(tmp_path / "a", "pass", "fail")), str(report(tmp_path / "b", "pass", "pass"))]
     told = json.loads(CliRunner().invoke(command, [*paths, "--format", "json"]).stdout)

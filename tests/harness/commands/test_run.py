@@ -55,7 +55,16 @@ def test_the_last_words_of_a_group_of_exceptions_are_an_exceptions(tmp_path: Pat
 def test_an_agent_that_never_spoke_to_a_server_is_told_so_in_plain_words(tmp_path: Path) -> None:
     text = ran(tmp_path, "--command", "true")
     assert "not run tool_called: the agent never spoke to a server through the proxy" in text
+    assert (
+        "its command has no {mcp_config}, so it must read the file that the variable WIRETRAP_MCP_CONFIG names" in text
+    )
     assert "ends in" not in text
+
+
+def test_an_agent_that_was_given_the_configuration_gets_no_hint_to_it(tmp_path: Path) -> None:
+    text = ran(tmp_path, "--command", "true --mcp={mcp_config}")
+    assert "never spoke to a server" in text
+    assert "WIRETRAP_MCP_CONFIG" not in text
 
 
 def test_a_program_that_is_not_there_is_told_under_the_option_that_named_it(

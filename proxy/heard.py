@@ -1,0 +1,79 @@
+"""Secrets that are only heard while a connection is open: the credentials in headers, and the id of the session.
+
+Refuses to know how a secret is found in a text, and where headers come from.
+"""
+
+from base64 import b64decode
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from proxy.record import Recorder
+
+CREDENTIALS = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"mcp-session-id"})
+"""Headers of a request whose values are secret, in lower case."""
+MOST = 32
+"""Values that are remembered of one connection, those that were heard last."""
+
+
+def secrets_of(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, ...]:
+    """What must stand in no record: every value, of one with a scheme what follows that, and what is known to be a
+    secret inside: basic credentials, their password, and each cookie's own value.
+    """
+    found: list[str] = []
+    for name, raw in headers:
+        value = raw.decode("latin-1")
+        found.append(value)
+        scheme, blank, rest = value.partition(" ")
+        if name == b"cookie":
+            found += [pair.partition("=")[2].strip(' "') for pair in value.split(";") if "=" in pair]
+        elif blank:
+            found.append(rest.strip())
+            if scheme.lower() == "basic":
+                found += _credentials(rest)
+    return tuple(one for one in found if one)
+
+
+def _credentials(text: str) -> tuple[str, ...]:
+    """User and password of basic credentials, and the password (RFC 7617); nothing where they are none."""
+    try:
+        pair = b64decode(text.strip()).decode()
+    except ValueError:
+        return ()
+    return pair, pair.partition(":")[2]
+
+
+class Heard:
+    """What is heard on one connection of the record goes into none of its later spans. `key` is the run's."""
+
+    def __init__(self, recorder: "Recorder", key: bytes) -> None:
+        self._recorder = recorder
+        self._key = key
+        self._first = recorder.redactor
+        self._values: OrderedDict[str, None] = OrderedDict()
+        self._last: list[tuple[bytes, bytes]] = []
+
+    def headers(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Take in the credentials of a request."""
+        found = [pair for pair in headers if pair[0] in CREDENTIALS]
+        if found and found != self._last:
+            self._last = found
+            self.take(secrets_of(found))
+
+    def take(self, values: Iterable[str]) -> None:
+        """Take in values; those that are too short are none (record.md section 4)."""
+        from proxy.redact import SHORTEST, Redactor  # noqa: PLC0415  (compiles patterns, which few need at the start)
+
+        new = False
+        for value in [text.strip() for text in values]:
+            if len(value) >= SHORTEST:
+                new = new or value not in self._values
+                self._values[value] = None
+                self._values.move_to_end(value)
+        if not new:
+            return
+        while len(self._values) > MOST:
+            self._values.popitem(last=False)
+        known = () if self._first is None else self._first.values
+        self._recorder.redactor = Redactor([*known, *self._values], self._key)

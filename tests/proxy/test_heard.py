@@ -1,0 +1,99 @@
+"""Credentials and session ids that only requests bring, and that a body repeats, stand in no record."""
+
+import json
+import subprocess
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from proxy.heard import MOST, Heard
+from proxy.record import Identity, Recorder
+from proxy.redact import Redactor
+from tests.proxy.forwardwires import WAYS, Tunnel, Way, forwarded
+from tests.proxy.httpwires import JSON_TYPE, Request, through
+from tests.proxy.wires import ALLOWING, call
+
+BASIC = b64encode(b"alice:open-sesame-9").decode()
+HEADERS = [
+    (b"authorization", b"Bearer token-0123456789"),
+    (b"cookie", b"a=cookie-0123456789; b=short"),
+    (b"proxy-authorization", b"Basic " + BASIC.encode()),
+    (b"mcp-session-id", b"session-0123456789"),
+]
+SECRETS = ("token-0123456789", "cookie-0123456789", "session-0123456789", "open-sesame-9", "alice:open-sesame-9", BASIC)
+
+
+def repeats(request: Request) -> None:
+    content = [{"type": "text", "text": text} for text in (*SECRETS, "given-0123456789", "b=short")]
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": content}}
+    request.answer(
+        json.dumps(result).encode(), headers="content-type: application/json\r\nmcp-session-id: given-0123456789"
+    )
+
+
+def record(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.rglob("*.jsonl"))
+
+
+def test_what_a_request_brings_in_headers_and_its_answer_repeats_is_not_recorded(tmp_path: Path) -> None:
+    with through(tmp_path, ALLOWING, repeats) as (proxy, _):
+        body = proxy.post(call("ok", arguments='{"told":"token-0123456789"}'), *HEADERS).body.decode()
+        assert all(secret in body for secret in SECRETS), "what crosses the wire is not changed"
+        assert proxy.spans("request")
+    found = record(tmp_path)
+    assert [secret for secret in SECRETS if secret in found] == []
+    assert "b=short" in found
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "tls"])
+def test_the_same_through_the_forward_proxy_which_keeps_its_own_credentials(tmp_path: Path, way: Way) -> None:
+    with forwarded(tmp_path, ALLOWING, repeats, way=way) as (proxy, upstream):
+        proxy.post(call("ok"), *HEADERS)
+        assert upstream.requests[0].values("proxy-authorization") == []
+        assert proxy.spans("request")
+    found = record(tmp_path)
+    assert [secret for secret in SECRETS if secret in found] == []
+
+
+def test_credentials_in_the_request_for_a_tunnel_are_heard_for_what_is_inside(tmp_path: Path) -> None:
+    with forwarded(tmp_path, ALLOWING, repeats) as (proxy, upstream):
+        client = Tunnel(proxy.port, proxy.target, more=f"Proxy-Authorization: Basic {BASIC}\r\n")
+        with client:
+            client.send("POST", "/mcp", call("ok").encode(), [(b"Host", proxy.target.encode()), JSON_TYPE])
+            client.rest(client.head())
+        assert upstream.requests[0].values("proxy-authorization") == []
+        assert proxy.spans("request")
+    found = record(tmp_path)
+    assert "open-sesame-9" not in found
+    assert BASIC not in found
+    assert "token-0123456789" in found, "nobody sent that one"
+
+
+def test_of_many_values_the_last_are_kept_and_those_of_the_start_always() -> None:
+    recorder = Recorder(Identity("x", "trusted", "http", "c"), "0", lambda digits: "0" * digits)
+    recorder.redactor = Redactor(["first-0123456789"], b"k" * 32)
+    heard = Heard(recorder, b"k" * 32)
+    for number in range(2 * MOST):
+        heard.headers([(b"mcp-session-id", b"session-%08d" % number)])
+    assert recorder.redactor.finds("first-0123456789")
+    assert recorder.redactor.finds(f"session-{2 * MOST - 1:08}")
+    assert len(recorder.redactor.values) == MOST + 1
+
+
+def test_a_session_id_that_a_server_gives_is_known_from_its_answer_on(tmp_path: Path) -> None:
+    with through(tmp_path, ALLOWING, repeats) as (proxy, _):
+        hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}'
+        proxy.post(hello)
+        assert proxy.spans("request")
+    assert "given-0123456789" not in record(tmp_path)
+
+
+def test_connect_says_only_the_origin_of_its_server_since_a_path_may_hold_a_token(tmp_path: Path) -> None:
+    wiretrap = str(Path(sys.executable).with_name("wiretrap"))
+    url = "http://127.0.0.1:1/secret-path-token/mcp"
+    command = [wiretrap, "proxy", "connect", "--server", "s", "--spans", str(tmp_path), url]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    assert "server s, http://127.0.0.1:1/…, " in done.stderr
+    assert "secret-path-token" not in done.stderr

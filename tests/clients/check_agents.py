@@ -179,7 +179,7 @@ def judged(name: str, steps: Script, folder: Path) -> Ran:
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_with_its_profile_passes_a_scenario_that_it_gets_right(name: str, tmp_path: Path) -> None:
     hold = Use("update_ticket", {"ticket_id": 12, "status": "on_hold"})
-    steps = script(name, Use("get_ticket", {"ticket_id": 12}), hold, "The printer is broken.")
+    steps = script(name, Use("get_ticket", {"ticket_id": 12}), hold, "The printer is broken.\nStatus: on_hold")
     ran = judged(name, steps, tmp_path)
     assert ran.code == 0, ran.shown
     assert "gaps" not in ran.trace, ran.shown
@@ -187,7 +187,7 @@ def test_an_agent_with_its_profile_passes_a_scenario_that_it_gets_right(name: st
     assert isinstance(messages, list)
     assert isinstance(events, list)
     said = [message["content"] for message in messages if isinstance(message, dict) and message["role"] == "assistant"]
-    assert said == ["The printer is broken."]
+    assert said == ["The printer is broken.\nStatus: on_hold"]
     (told,) = [event for event in events if isinstance(event, dict) and event["type"] == "model_call"]
     tokens = [told[key] for key in ("in", "cached", "out", "error")]
     assert tokens == [FRESH * len(steps), CACHED * len(steps), OUT * len(steps), False]

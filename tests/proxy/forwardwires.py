@@ -22,11 +22,10 @@ from proxy.policy import Policy
 from proxy.record import Identity
 from proxy.relays import Relays
 from proxy.routes import Routes, read_entry
-from proxy.spanread import read_spans
 from proxy.spans import Span
 from proxy.switchboard import Switchboard
 from proxy.tlstrust import trust
-from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Answer, Client, Handler, Upstream, echo
+from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Answer, Client, Handler, Upstream, echo, recorded
 
 Way = Literal["url", "tunnel", "tls"]
 WAYS: tuple[Way, ...] = ("url", "tunnel", "tls")
@@ -175,11 +174,7 @@ class ForwardProxy:
     def spans(self, kind: str | None = None) -> list[Span]:
         """What is recorded when all is over, of one kind where it is given."""
         self.close()
-        notes: list[str] = []
-        files = sorted(str(path) for path in self.folder.iterdir()) if self.folder.exists() else []
-        found = [span for file in files for span in read_spans([file], notes.append)]
-        assert notes == []
-        return [span for span in found if kind in (None, span.attributes[v.SPAN_KIND])]
+        return recorded(self.folder, kind)
 
     def only(self, kind: str) -> Span:
         (span,) = self.spans(kind)

@@ -268,6 +268,15 @@ class Running:
         assert not self._thread.is_alive()
 
 
+def recorded(folder: Path, kind: str | None = None) -> list[Span]:
+    """The spans of a folder, of one kind where it is given; none where nothing was recorded."""
+    notes: list[str] = []
+    files = sorted(str(path) for path in folder.iterdir()) if folder.exists() else []
+    found = [span for file in files for span in read_spans([file], notes.append)]
+    assert notes == []
+    return [span for span in found if kind in (None, span.attributes[v.SPAN_KIND])]
+
+
 class Proxy:
     """The proxy in front of a port of this machine, as the server `x`."""
 
@@ -316,11 +325,7 @@ class Proxy:
     def spans(self, kind: str | None = None) -> list[Span]:
         """What is recorded when all is over, of one kind where it is given."""
         self.close()
-        notes: list[str] = []
-        files = sorted(str(path) for path in self.folder.iterdir())
-        found = [span for file in files for span in read_spans([file], notes.append)]
-        assert notes == []
-        return [span for span in found if kind in (None, span.attributes[v.SPAN_KIND])]
+        return recorded(self.folder, kind)
 
     def only(self, kind: str) -> Span:
         (span,) = self.spans(kind)

@@ -8,15 +8,13 @@ from pathlib import Path
 from threading import Event
 
 import anyio
-import mcp_types as t
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import StdioServerParameters
 
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
 from tests.proxy.httpwires import WAIT, Request, Upstream
-from tests.proxy.test_http_process import Mode, sdk_server
-from tests.proxy.test_sdk_clients import on_elicit, on_roots, on_sample
+from tests.proxy.test_http_process import Mode, sdk_server, talk
 from tests.proxy.wires import call
 
 __all__ = ["sdk_server"]
@@ -28,29 +26,6 @@ SEEN = (["ask", "slow", "progress", "plain"], "hello, Ann, at file:///w", [1.0, 
 
 def command(folder: Path, url: str, *options: str) -> list[str]:
     return [WIRETRAP, "proxy", "connect", "--server", "x", "--spans", str(folder / "spans"), "--quiet", *options, url]
-
-
-async def talk(target: str | StdioServerParameters, mode: Mode) -> tuple[list[str], str, list[float]]:
-    reported: list[float] = []
-
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        reported.append(progress)
-
-    with anyio.fail_after(30):
-        async with Client(
-            target,
-            mode=mode,
-            elicitation_callback=on_elicit,
-            sampling_callback=on_sample,
-            list_roots_callback=on_roots,
-        ) as client:
-            tools = [tool.name for tool in (await client.list_tools()).tools]
-            asked = await client.call_tool("ask", {})
-            await client.call_tool("progress", {}, progress_callback=on_progress)
-            async with anyio.create_task_group() as group:
-                for _ in range(20):
-                    group.start_soon(client.call_tool, "plain", {})
-    return tools, " ".join(block.text for block in asked.content if isinstance(block, t.TextContent)), reported
 
 
 def test_an_sdk_client_over_stdio_sees_of_a_server_over_http_all_that_it_says(sdk_server: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Literal
 import anyio
 import mcp_types as t
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
@@ -87,7 +87,7 @@ def sdk_server(tmp_path: Path) -> Iterator[str]:
             process.kill()
 
 
-async def talk(url: str, mode: Mode) -> tuple[list[str], str, list[float]]:
+async def talk(target: str | StdioServerParameters, mode: Mode) -> tuple[list[str], str, list[float]]:
     reported: list[float] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -95,7 +95,7 @@ async def talk(url: str, mode: Mode) -> tuple[list[str], str, list[float]]:
 
     with anyio.fail_after(30):
         async with Client(
-            url,
+            target,
             mode=mode,
             elicitation_callback=on_elicit,
             sampling_callback=on_sample,

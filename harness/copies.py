@@ -23,6 +23,7 @@ _COMPARED = (
 )
 """A backend may add attributes of its own; only those of our vocabulary make two spans differ."""
 _PACKED = Struct("qqqq")
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _SHORT = LIMIT // 4
 """Characters of a text that no exporter cuts, whatever they are."""
 
@@ -63,8 +64,12 @@ def likeness(span: Span) -> Likeness:
     for item in attributes.items():
         key, value = item
         if key in _COMPARED:
-            if isinstance(value, str) and len(value) <= _SHORT and value.isascii():
-                core.append(item)
+            if isinstance(value, str):
+                if len(value) <= _SHORT and value.isascii():
+                    core.append(item)
+                    continue
+            elif type(value) is int and _LEAST <= value <= _MOST:
+                core.append((key, value, False))
                 continue
             mended = mend(value)
             whole += mended is not value

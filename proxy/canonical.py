@@ -22,9 +22,8 @@ def canonical(value: JSON) -> str:
         text = _encode(value)
     except RecursionError:
         return spelled_out(value)
-    if isinstance(value, float) or _DOUBLE.search(text) or not (text.isascii() or _PAST_SURROGATES.search(text) is None):
-        return spelled_out(value)
-    return text
+    is_ordered = text.isascii() or _PAST_SURROGATES.search(text) is None
+    return spelled_out(value) if isinstance(value, float) or _DOUBLE.search(text) or not is_ordered else text
 
 
 def spelled_out(value: JSON) -> str:

@@ -13,12 +13,12 @@ from pydantic import Field
 
 from harness.intake import Entry, Intake
 from harness.models.script import Script, read_script
+from harness.roster import Architecture, Roster
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem
 from proxy.secretvalues import secret_environment
 from proxy.spans import JSON
 
-Architecture: TypeAlias = Literal["single_agent", "peer_to_peer", "supervisor_worker", "debate_critic"]
 Provider: TypeAlias = Literal["scripted", "anthropic", "openai", "gemini"]
 Handoff: TypeAlias = Literal["rigid", "open"]
 
@@ -110,6 +110,11 @@ class ModelAgent:
                     {"supervisor": ()} if self.architecture == "supervisor_worker" else {}
                 )
                 return {**supervisor, **(self.staff or self._two(everything))}
+
+    def roster(self, servers: Collection[str]) -> Roster:
+        """The agents that take part: without revisions no draft goes to the critic."""
+        idle = {"critic"} if self.revisions == 0 else set()
+        return Roster(self.architecture, {name: ids for name, ids in self.crew(servers).items() if name not in idle})
 
     def _two(self, servers: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         first, second = _FIRST[self.architecture]

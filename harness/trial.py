@@ -223,7 +223,8 @@ def _judge(
     if gathered is None:
         return _Judged(_with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts)
     unpointed = isinstance(plan.agent, CommandAgent) and plan.agent.unpointed
-    evidence = replace(gathered.evidence, unpointed=unpointed)
+    roster = plan.agent.roster(plan.scenario.servers) if isinstance(plan.agent, ModelAgent) else None
+    evidence = replace(gathered.evidence, unpointed=unpointed, roster=roster)
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         evidence = with_opinions(evidence, assertions, plan.judge)

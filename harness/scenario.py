@@ -175,7 +175,7 @@ class _Reading:
         grants = read_grants(self.intake, data, tools, policy)
         agent = None
         if "agent" in data:
-            agent = read_scenario_agent(self.intake, data["agent"], self.tools, self.elsewhere, self.file)
+            agent = read_scenario_agent(self.intake, data["agent"], self.path, self.tools, self.elsewhere, self.file)
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
         reference = read_steps(self.intake, steps, ("reference",), self.tools) if isinstance(steps, list) else ()

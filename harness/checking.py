@@ -25,6 +25,7 @@ from harness.recordedroster import roster_of
 from harness.reported import beside
 from harness.results import STATUSES, TrialResult
 from harness.roster import Roster
+from harness.rubrics import answered, with_rubric
 from harness.runfolder import TrialFolder
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, load_state, read_dump
@@ -91,9 +92,11 @@ def judge_recorded(
 ) -> tuple[Verdict, dict[str, Measure]]:
     """The verdict of a trace that was recorded, and what can be told of it."""
     evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
-    evidence = with_opinions(replace(evidence, roster=roster), scenario.assertions, asked)
-    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
-    return verdict, observe(Watched("trace"), evidence, verdict, scenario.assertions)
+    assertions = with_rubric(scenario.assertions, scenario.labels)
+    evidence = with_opinions(replace(evidence, roster=roster), assertions, asked)
+    assertions = answered(assertions, evidence)
+    verdict = categorised(scenario, evidence, judge(assertions, evidence, "completed"))
+    return verdict, observe(Watched("trace"), evidence, verdict, assertions)
 
 
 def trace_of(folder: Path, scenario_id: str) -> Path | None:
@@ -219,11 +222,13 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         recorded=bool(said) and not scenario.servers,
         doubts=doubts,
     )
-    opinions = recorded_opinions(scenario.assertions, told)
+    assertions = with_rubric(scenario.assertions, scenario.labels)
+    opinions = recorded_opinions(assertions, told)
     evidence = replace(evidence, opinions=opinions, roster=roster_of(folder, scenario.id))
-    evidence = with_opinions(evidence, scenario.assertions, asked)
-    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
-    measures = observe(_watched(result.target, told), evidence, verdict, scenario.assertions)
+    evidence = with_opinions(evidence, assertions, asked)
+    assertions = answered(assertions, evidence)
+    verdict = categorised(scenario, evidence, judge(assertions, evidence, status))
+    measures = observe(_watched(result.target, told), evidence, verdict, assertions)
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
     return _checked(
         scenario,

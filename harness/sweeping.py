@@ -92,7 +92,7 @@ def _run(sweep: Sweep, going: Going, folder: Path, *, resumed: bool) -> SweepRes
     selected = load_selection(selection)
     hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
     now = datetime.now(UTC)
-    facts = run_facts(folder, selected, selection, hiding, sweep.trials, going.jobs, now, ())
+    facts = run_facts(folder, selected, selection, hiding, sweep.trials, going.jobs, now, (), going.judge)
     earlier: dict[tuple[str, int], TrialResult] = {}
     if resumed:
         before = read_made_of(folder)

@@ -35,6 +35,7 @@ from harness.modelagent import ModelAgent
 from harness.observability import Measures, Watched, observe, unobserved
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
+from harness.rubrics import answered, with_rubric
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new, write_pieces
 from harness.scenario import Scenario
 from harness.selection import kind_of
@@ -227,7 +228,9 @@ def _judge(
     evidence = replace(gathered.evidence, unpointed=unpointed, roster=roster)
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
+        assertions = with_rubric(assertions, plan.scenario.labels, plan.hiding.text)
         evidence = with_opinions(evidence, assertions, plan.judge)
+        assertions = answered(assertions, evidence)
         verdict = judge(assertions, evidence, ending.status)
         verdict = categorised(plan.scenario, evidence, verdict)
         measures = observe(_watched(plan, ending), evidence, verdict, assertions)

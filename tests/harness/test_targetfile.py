@@ -143,7 +143,9 @@ def test_a_trace_that_is_not_there_is_named_as_a_field_of_the_scenario(tmp_path:
 
 
 def test_an_agent_over_a_model_that_stands_in_a_scenario_is_run_with_the_script_beside_it(tmp_path: Path) -> None:
-    script: JSON = {"script": [{"at_most": 1, "call": "search_tickets", "arguments": {"customer_id": "CUST-003"}}, {"say": "done"}]}
+    script: JSON = {
+        "script": [{"at_most": 1, "call": "search_tickets", "arguments": {"customer_id": "CUST-003"}}, {"say": "done"}]
+    }
     (tmp_path / "s.yaml").write_text(json.dumps(script))
     scenario = write_scenario(
         tmp_path,

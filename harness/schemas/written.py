@@ -7,12 +7,13 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter, create_model
 
-from harness.agentfile import CommandEntry, StepEntry, StepsEntry
+from harness.agentfile import CommandEntry, StepsEntry
 from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import BUILT
 from harness.intake import Entry
 from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
+from harness.steps import StepEntry
 from harness.targetfile import TargetAgentEntry
 from proxy.faults import LONGEST, SAID
 from proxy.faults import Kind as FaultKind

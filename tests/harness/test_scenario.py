@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.agentfile import Call, CommandAgent, ScriptedAgent
+from harness.agentfile import CommandAgent, ScriptedAgent
 from harness.assertions.calls import ToolCalled
 from harness.assertions.judged import Judged
 from harness.assertions.state import State, StateUnchanged
 from harness.scenario import CommandServer, FixtureServer, Limits, Scenario, ScenarioError, UrlServer, load_scenario
+from harness.steps import Call
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import parse_policy
 from proxy.problem import Path as FieldPath

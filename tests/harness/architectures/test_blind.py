@@ -29,6 +29,7 @@ ACT: JSON = {
     "arguments": {"ticket_id": 2, "status": "escalated"},
 }
 SAY: JSON = {"say": "It is done."}
+STOP: JSON = {"when": {"agent": "supervisor"}, "say": "It is done."}
 
 
 def ask(worker: str, instruction: str) -> JSON:
@@ -81,7 +82,7 @@ def test_the_other_support_task_has_its_verdict_and_category_without_them_too(
         (FORMS["supervisor"], [SAY], "coordination_failure", "machinery_never_fired"),
         (
             FORMS["supervisor"],
-            [ask("ticketing_worker", "Escalate."), {**SAY, "when": {"agent": "supervisor"}}, ACT, SAY],
+            [ask("ticketing_worker", "Escalate."), STOP, ACT, SAY],
             "coordination_failure",
             "request_loss",
         ),

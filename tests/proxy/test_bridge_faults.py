@@ -64,7 +64,8 @@ def seen(spans: list[Span]) -> list[tuple[str, ...]]:
     """Outcome, fault and the server's own outcome of each call."""
     found = [span for span in spans if span.attributes[v.METHOD] == "tools/call"]
     keys = (v.OUTCOME, v.FAULT, v.FAULT_OUTCOME)
-    return [tuple(str(span.attributes.get(key, "")) for key in keys) for span in sorted(found, key=lambda s: s.start_ns)]
+    found.sort(key=lambda span: span.start_ns)
+    return [tuple(str(span.attributes.get(key, "")) for key in keys) for span in found]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -82,8 +82,11 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
     known = [server for server in sorted(evidence.state) if evidence.state[server].before is not None]
     if not known:
         return None
+    # What a target reports of its calls explains nothing that we did not see.
+    seen = evidence.recorded or evidence.trace.coverage.tool_calls == "wire"
+    calls = evidence.trace.tool_calls if seen else ()
     try:
-        told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in known]
+        told = [explain(server, evidence.state[server], calls) for server in known]
     except Exception as error:  # a fault of ours is this finding's error, and the others stand
         return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
     problems = [problem for explanation in told for problem in explanation.problems]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, TypeVarTuple, cast
 
 from harness.opinion import Opinion
+from harness.roster import Roster
 from harness.trace import Trace
 from proxy.spans import JSON
 
@@ -78,7 +79,7 @@ class Evidence:
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
     `unpointed`: the agent's command does not tell it where the servers are.
-    `opinions` are those of a judge, by rubric.
+    `opinions` are those of a judge, by rubric. `roster` is who the agents are, None where it is not of our making.
     """
 
     trace: Trace
@@ -96,6 +97,7 @@ class Evidence:
     canaries: Mapping[str, str] = field(default_factory=dict)
     unpointed: bool = False
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
+    roster: Roster | None = None
     _worked_out: dict[object, dict[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def once(self, work: Callable[["Evidence", *Given], T], *given: *Given) -> T:

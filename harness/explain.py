@@ -58,8 +58,12 @@ class Explanation:
 
 
 def explained(evidence: Evidence, server: str) -> Explanation:
-    """The explanation of all that changed in the database of a server of which there is state."""
-    return explain(server, evidence.state[server], evidence.trace.tool_calls)
+    """The explanation of all that changed in the database of a server of which there is state.
+
+    What a target reports of its calls explains nothing that we did not see.
+    """
+    seen = evidence.recorded or evidence.trace.coverage.tool_calls == "wire"
+    return explain(server, evidence.state[server], evidence.trace.tool_calls if seen else ())
 
 
 def explain(server: str, state: ServerState, calls: Sequence[ToolCall]) -> Explanation:

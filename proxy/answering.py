@@ -65,6 +65,9 @@ class Answering:
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))
             if over and watch.silent:
+                if going and not watch.holds:
+                    # What came before the answer that is withheld.
+                    await out.body(going, ended=False)
                 self._settled(asked, status, stream=stream)
                 await watch.settle()
                 await silence()

@@ -220,12 +220,19 @@ class BridgeProxy(HttpProxy):
     """The application in front of a bridge."""
 
     def __init__(
-        self, bridge: Bridge, asking: Asking, doors: Doors, *, edits: bool, waiting: "Waiting | None" = None
+        self,
+        bridge: Bridge,
+        asking: Asking,
+        doors: Doors,
+        *,
+        edits: bool,
+        waiting: "Waiting | None" = None,
+        spoils: bool = False,
     ) -> None:
         """As for HttpProxy."""
-        super().__init__(bridge, asking, doors, edits=edits, waiting=waiting)
+        super().__init__(bridge, asking, doors, edits=edits, waiting=waiting, spoils=spoils)
         self.bridge = bridge
-        self.answering = BridgeAnswering(bridge, asking.seats, edits=edits)
+        self.answering = BridgeAnswering(bridge, asking.seats, edits=self.edits)
 
     async def _asked(self, head: Head, inbound: Inbound, body: bytes) -> Asked:
         asked = await super()._asked(head, inbound, body)

@@ -91,8 +91,8 @@ def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
     upstream, asking = Upstream(front.upstream, trust(front.ca)), make_asking(start, version)
-    edits, spoils = edits_answers(start.policy), any(not fault.held_back for fault in start.faults)
-    return HttpProxy(upstream, asking, doors, edits=edits, waiting=start.waiting(), spoils=spoils)
+    edits = edits_answers(start.policy)
+    return HttpProxy(upstream, asking, doors, edits=edits, waiting=start.waiting(), spoils=start.spoils)
 
 
 def listen(host: str, port: int) -> socket.socket:

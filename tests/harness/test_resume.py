@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from harness.checking import rejudge_run
 from harness.commands.run import command
 from harness.results import TrialResult
 from harness.runfolder import RESULTS, RunFolderError
@@ -100,6 +101,20 @@ def test_a_run_that_was_finished_is_only_reported_again_and_refuses_what_has_cha
     manifest_file.write_text(text)
     with pytest.raises(RunFolderError, match=f"name a run folder in it, such as {ran.folder}$"):
         resume_run(ran.folder.parent, None, Going())
+
+
+def test_a_run_whose_files_are_named_from_another_folder_is_judged_from_anywhere_and_gone_on_with_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_scenario(tmp_path / "there")
+    monkeypatch.chdir(tmp_path / "there")
+    ran = run([Path("small.yaml")], tmp_path, command=behave("say_hello"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    [checked] = rejudge_run(ran.folder, (), print)
+    assert checked.path == str(tmp_path / "there" / "small.yaml")
+    with pytest.raises(RunFolderError, match=r"its files are named from .*there, where it was started"):
+        resume_run(ran.folder, behave("say_hello"), Going())
 
 
 def test_a_program_is_named_again_and_another_one_is_refused(tmp_path: Path) -> None:

@@ -5,11 +5,15 @@ Refuses to know how any of it was gathered.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, TypeVarTuple, cast
 
 from harness.opinion import Opinion
 from harness.roster import Roster
 from harness.trace import Trace
 from proxy.spans import JSON
+
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 Row = Mapping[str, JSON]
 """Column name to value; BLOB values as {"$blob": base64}."""
@@ -94,3 +98,12 @@ class Evidence:
     unpointed: bool = False
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
     roster: Roster | None = None
+    _worked_out: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def once(self, work: Callable[["Evidence", *Given], T], *given: *Given) -> T:
+        """What `work` makes of this evidence, worked out when it is first asked for, since several assertions ask the
+        same. Nobody may change it. A copy of the evidence begins anew."""
+        key = (work, *given)
+        if key not in self._worked_out:
+            self._worked_out[key] = work(self, *given)
+        return cast("T", self._worked_out[key])

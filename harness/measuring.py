@@ -87,6 +87,6 @@ def _numbers(events: Sequence[Event], name: str) -> list[float] | None:
     found = [
         float(value)
         for event in events
-        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool)
+        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool) and value >= 0
     ]
     return found if events and len(found) == len(events) else None

@@ -197,7 +197,8 @@ def _cost(events: Iterable[Event]) -> Measure:
         return Measure("not observable", "neither the target nor its output tells of calls of a model")
     if len(known) < len(found):
         return Measure("not observable", f"the price of {len(found) - len(known)} of {len(found)} calls is not known")
-    return Measure("derived", "of tokens and a table of prices", sum(known))
+    what = "as the target reports it" if _source(found) == "derived" else "of tokens and a table of prices"
+    return Measure("derived", what, sum(known))
 
 
 def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
@@ -211,4 +212,7 @@ def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
 
 
 def _number(value: object) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A number that can count something: none that is below 0, or that JSON does not have."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        return None
+    return value

@@ -223,6 +223,9 @@ class Connector:
         if passage.to_client:
             await self._write(passage.to_client)
         self.relay.settle()
+        for seconds, data in passage.later:
+            await asyncio.sleep(seconds)
+            await self._write(data)
         for line in passage.to_server.splitlines():
             # What policy answers in the client's place.
             await self.line(line)

@@ -22,11 +22,12 @@ from proxy.httpserve import (
     raise_limit,
 )
 from proxy.judging import edits_answers
-from proxy.options import Common, Shared, Start, start
+from proxy.options import Start, start
 from proxy.policy import TRUST_LABELS
 from proxy.relays import Relays
 from proxy.routes import Entry, RouteError, Routes, read_entry
 from proxy.saying import say
+from proxy.sharedoptions import Common, Shared
 from proxy.switchboard import Switchboard
 from proxy.tlstrust import trust
 
@@ -60,7 +61,7 @@ def read_plan(
     labels = _labels(trusts, ids)
     starts: dict[str, Start] = {}
     for server in ids:
-        told: Shared = {**options, "server": server, "trust": labels.get(server, "third_party")}
+        told: Shared = {**options, "server": server, "trust": labels.get(server, "third_party"), "faults_file": None}
         if starts:
             told["otlp"] = None
         made = start("http", told, context, key, redactor, beside=ids)

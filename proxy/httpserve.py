@@ -19,9 +19,10 @@ import uvicorn
 
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
+from proxy.doors import Doors
 from proxy.downstream import Application, Downstream
 from proxy.http import HttpProxy
-from proxy.httpwords import Doors, Origin
+from proxy.httpwords import Origin
 from proxy.judging import edits_answers
 from proxy.options import Start
 from proxy.relays import Relays
@@ -89,8 +90,8 @@ def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
     upstream, asking = Upstream(front.upstream, trust(front.ca)), make_asking(start, version)
-    edits, spoils = edits_answers(start.policy), any(not fault.held_back for fault in start.faults)
-    return HttpProxy(upstream, asking, doors, edits=edits, waiting=start.waiting(), spoils=spoils)
+    edits = edits_answers(start.policy)
+    return HttpProxy(upstream, asking, doors, edits=edits, waiting=start.waiting(), spoils=start.spoils)
 
 
 def listen(host: str, port: int) -> socket.socket:

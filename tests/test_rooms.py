@@ -16,6 +16,7 @@ EDGES = {
     "ledger",
     "beside",
     "options",
+    "sharedoptions",
     "httpserve",
     "grants",
     "kin",

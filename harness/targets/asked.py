@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.hiding import Hiding
+from harness.jsontext import JsonReader
 from harness.runfolder import write_new
 from harness.targetfile import Called, Remote, filled
 from harness.targets.command import Handed, run_command
@@ -124,7 +125,8 @@ def _read(report: Path) -> dict[str, JSON]:
     """What a program left; nothing where it ended before, or somebody else was there."""
     try:
         with open_plain(report) as file:
-            found: JSON = json.loads(file.read(LARGEST_REPORT))
-    except (OSError, ValueError, RecursionError):
+            # NaN and numbers past a double become texts, so that what is written of them is JSON.
+            found = JsonReader().read(file.read(LARGEST_REPORT).decode("utf-8", "surrogateescape"))
+    except OSError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -193,7 +193,7 @@ def test_what_cannot_start_says_why_and_exits_2(tmp_path: Path, monkeypatch: pyt
 def test_the_servers_of_one_proxy_are_one_run_under_one_policy_with_labels_of_their_own(tmp_path: Path) -> None:
     from proxy.context import Context
     from proxy.forwardserve import read_plan
-    from proxy.options import Common
+    from proxy.sharedoptions import Common
 
     told = Common(
         policy_file=None,

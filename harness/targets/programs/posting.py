@@ -104,9 +104,13 @@ def _chunks(answer: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
         raise AnswerError(f"the target's answer broke off, {answer.length} bytes before its end")
 
 
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value of JSON")
+
+
 def _json(text: bytes | str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise AnswerError(f"the target's answer is no JSON: {type(error).__name__}") from error
 

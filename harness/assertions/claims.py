@@ -122,9 +122,7 @@ def _told(evidence: Evidence) -> Iterator[tuple[str, bool]]:
     """The final answer and every summary, and whether that is the target's own word of itself."""
     spoken = [message for message in evidence.trace.messages if message.role.strip().casefold() == "assistant"]
     texts: list[tuple[JSON, bool]] = [(message.content, message.reported) for message in spoken[-1:]]
-    texts += [
-        (event.fields.get("text"), event.reported) for event in evidence.trace.events if event.type == "summary"
-    ]
+    texts += [(event.fields.get("text"), event.reported) for event in evidence.trace.events if event.type == "summary"]
     for text, said in texts:
         if isinstance(text, str):
             yield text, said

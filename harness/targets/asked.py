@@ -18,6 +18,7 @@ from harness.targets.command import Handed, run_command
 from harness.targets.conversation import Conversation
 from harness.targets.deadline import Deadline
 from harness.targets.ending import Ending
+from harness.targets.needed import lacking
 from harness.targets.streams import Streams
 from proxy.plainfile import open_plain
 from proxy.spans import JSON
@@ -63,6 +64,9 @@ def run_asked(agent: Remote | Called, task: Task, conversation: Conversation) ->
             conversation.reported = agent.contract == "http"
             folder = task.private
         case Called():
+            why = lacking(agent)
+            if why is not None:
+                return Ending("infra_error", why)
             folder = Path.cwd() if agent.path is None else agent.path.parent
             words = [agent.framework, agent.function, str(folder.absolute())]
             program = [agent.interpreter, "-P", str(PROGRAMS / "calling.py"), *words]

@@ -132,6 +132,7 @@ def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
             "kind": kind_of(agent),
             "named_by": hiding.text(named_by(agent, scenario)),
             "sha256": _agent_digest(agent, facts),
+            "roster": agent.roster(scenario.servers).as_json() if isinstance(agent, ModelAgent) else None,
             "program": [{"name": file.name, "sha256": file.sha256} for file in facts.programs.get(scenario.id, ())],
         },
     }

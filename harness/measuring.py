@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.evidence import Evidence
-from harness.knowledge import Knowing
+from harness.knowing import Knowing
+from harness.roster import Roster
 from harness.scenario import Scenario
 from harness.trace import Event, Trace
 
@@ -46,12 +47,21 @@ class Measured:
         return sum(known) if known else None
 
 
-def measure(scenario: Scenario, trace: Trace) -> Measured:
-    """The numbers of a trial of the scenario. A model call that failed and names no tokens is left out of the sums."""
+def measure(scenario: Scenario, trace: Trace, roster: Roster | None = None) -> Measured:
+    """The numbers of a trial of the scenario by the agents of `roster`, where these are known.
+
+    A model call that failed and names no tokens is left out of the sums.
+    """
     asked = [event for event in trace.events if event.type == "model_call"]
     charged = [event for event in asked if not (event.fields.get("error") is True and event.fields.get("in") is None)]
     costs = _numbers(charged, "cost")
-    evidence = Evidence(trace, completed=True, servers=tuple(scenario.servers), user_message=scenario.user_message)
+    evidence = Evidence(
+        trace,
+        completed=True,
+        servers=tuple(scenario.servers),
+        user_message=scenario.user_message,
+        roster=roster,
+    )
     return Measured(
         calls=None if trace.coverage.tool_calls == "none" else len(trace.tool_calls),
         model_calls=len(asked) or None,

@@ -4,6 +4,7 @@ Refuses to know sockets and headers: it is given the bytes of a body and says wh
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,6 +18,12 @@ from proxy.unpack import Unpacker
 _SPARE = 65536
 _LARGE = 1024 * 1024
 """Bytes of an answer whose record takes longer than an event of another stream may wait."""
+
+
+_SMALL = 64 * 1024
+"""Bytes of an answer whose record may wait."""
+_TELLING = re.compile(rb"\\u|input_required")
+"""What an answer that the next round of its call is tied to has in it, however it is spelled."""
 
 
 class AnswerError(ValueError):
@@ -43,6 +50,14 @@ class Answer(Protocol):
         """Record what was seen, once it has been sent on: no client waits for the record of an answer."""
         ...
 
+    def waits(self) -> int:
+        """About how many bytes are to be recorded of an answer of which the record may wait; 0 where it may not."""
+        ...
+
+    def catch_up(self) -> None:
+        """Record that."""
+        ...
+
 
 class Unwatched:
     """A body that is nothing of ours."""
@@ -59,6 +74,13 @@ class Unwatched:
         return chunk
 
     async def settle(self) -> None:
+        """Nothing is owed a record."""
+
+    def waits(self) -> int:
+        """Nothing is owed a record."""
+        return 0
+
+    def catch_up(self) -> None:
         """Nothing is owed a record."""
 
 
@@ -109,6 +131,16 @@ class Body:
             await self._strand.settle_beside()
         else:
             self._strand.settle()
+
+    def waits(self) -> int:
+        """A small answer may wait that tells nothing which the next request may need."""
+        if self.holds or self._last is not None or self._size > _SMALL or _TELLING.search(self._whole):
+            return 0
+        return self._size
+
+    def catch_up(self) -> None:
+        """Record it."""
+        self._strand.settle()
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """All of it, or all at its end where it is held."""
@@ -193,6 +225,13 @@ class Stream:
         self._large = False
         self._cutting = False
         """Whether the event that flows in is kept back."""
+
+    def waits(self) -> int:
+        """Others may come behind these events, in whose order they are recorded."""
+        return 0
+
+    def catch_up(self) -> None:
+        """Nothing waits."""
 
     async def settle(self) -> None:
         """Record the answers among the events; a large one beside what else is under way."""

@@ -10,20 +10,22 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from proxy.answering import Answering, Outbound
+from proxy.answering import Answering
 from proxy.asking import Asked, Asking, Refusal
 from proxy.bridgechecks import OLD_VERSIONS, Fault, Post, accepts, is_modern, read_post
 from proxy.bridgeline import BridgeLine
 from proxy.bridgesession import SessionRoom
 from proxy.bridgeshared import SharedRoom
 from proxy.child import StartError
+from proxy.doors import Doors
 from proxy.hosted import Hosted
 from proxy.http import HttpProxy, Inbound
 from proxy.http1 import AnswerHead, RequestHead
-from proxy.httpwords import SESSION, Doors, Head, Headers, Origin, value, values
+from proxy.httpwords import SESSION, Head, Headers, Origin, value, values
 from proxy.ledger import random_hex
 from proxy.mcpheaders import INVALID_REQUEST, METHOD, VERSION, Mirrors
 from proxy.nursery import Nursery
+from proxy.outbound import Outbound
 from proxy.refusals import SERVER_ENDED, error
 from proxy.seats import IDLE, MOST
 from proxy.sse import new_event

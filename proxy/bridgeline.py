@@ -82,6 +82,10 @@ class BridgeLine:
         self._unread = 0
         return data, self.over and not self._broken
 
+    def came(self) -> bool:
+        """Whether more of its body is here."""
+        return bool(self._chunks)
+
     async def _wait(self) -> None:
         self._news.clear()
         await self._news.wait()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from proxy.bridge import Bridge, BridgeProxy
+from proxy.doors import Doors
 from proxy.httpserve import (
     address_of,
     announce,
@@ -15,7 +16,6 @@ from proxy.httpserve import (
     raise_limit,
     run,
 )
-from proxy.httpwords import Doors
 from proxy.judging import edits_answers
 from proxy.nursery import Nursery, check_command
 from proxy.options import Start

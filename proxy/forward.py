@@ -9,11 +9,12 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from proxy.answering import Outbound
 from proxy.asking import Asked, Asking
+from proxy.doors import Doors
 from proxy.http import ClientGoneError, HttpProxy, Inbound, Receive, Scope, Send
 from proxy.httprefusals import said
-from proxy.httpwords import Doors, Head, Headers, Origin, end_to_end, values
+from proxy.httpwords import Head, Headers, Origin, end_to_end, values
+from proxy.outbound import Outbound
 from proxy.policy import Policy
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.relay import Relay

@@ -8,17 +8,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from proxy.answering import Answering, Outbound, silence
+from proxy.answering import Answering
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
 from proxy.clientexchange import CANCELS
+from proxy.doors import Doors
 from proxy.frames import CAP
 from proxy.held import Answer, Refused
 from proxy.holding import ABANDONED
 from proxy.http1 import RequestHead
 from proxy.httprefusals import said
-from proxy.httpwords import Doors, Head, to_upstream, values
+from proxy.httpwords import Head, to_upstream, values
 from proxy.judging import edits_answers
+from proxy.outbound import Outbound, silence
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.upstream import Server, ServerLine, UpstreamError
 

@@ -19,9 +19,10 @@ import uvicorn
 
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
+from proxy.doors import Doors
 from proxy.downstream import Application, Downstream
 from proxy.http import HttpProxy
-from proxy.httpwords import Doors, Origin
+from proxy.httpwords import Origin
 from proxy.judging import edits_answers
 from proxy.options import Start
 from proxy.relays import Relays

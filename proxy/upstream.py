@@ -50,6 +50,10 @@ class ServerLine(Protocol):
         """The next bytes of its body, and whether it ends with them."""
         ...
 
+    def came(self) -> bool:
+        """Whether more of the body is here, for which nobody has to wait; False where that is not known."""
+        ...
+
     def abort(self) -> None:
         """Give it up."""
         ...
@@ -227,6 +231,11 @@ class Line(asyncio.Protocol):
             return b"", True
         except FramingError as error:
             raise UpstreamError(f"what the server sent is no HTTP, or not whole: {error}") from None
+
+    def came(self) -> bool:
+        """Whether more of the body is here, so that `body` gives it without a wait."""
+        body = self._body
+        return body is not None and (body.ended or (bool(self._came) and not body.chunked))
 
     def reusable(self) -> bool:
         """Whether another request can be sent here: the last exchange is over, and both sides go on."""

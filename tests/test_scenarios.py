@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agentfile import Call, Say, ScriptedAgent, load_agent
+from harness.agentfile import ScriptedAgent, load_agent
 from harness.assertions.calls import ToolCalled
 from harness.assertions.matcher import ToolCalls
 from harness.assertions.not_built import NotBuilt
@@ -17,6 +17,7 @@ from harness.judge import judge
 from harness.references import Binding, bind_error, bind_result, resolve
 from harness.scenario import FixtureServer, Scenario
 from harness.state import read_journal
+from harness.steps import Call, Say
 from harness.targets.fixtures import dump_fixture, fixture_offers
 from harness.trace import Coverage, Message, Outcome, ToolCall, Trace
 from harness.verdict import Verdict

@@ -55,11 +55,11 @@ def verdict(evidence: Evidence, *specs: JSON) -> Verdict:
     return judge(tuple(map(parse_assertion, specs)), evidence, "completed")
 
 
-def calls(*given: JSON) -> JSON:
+def calls(*given: JSON) -> dict[str, JSON]:
     return {"tool_calls": list(given)}
 
 
-def events(*given: JSON) -> JSON:
+def events(*given: JSON) -> dict[str, JSON]:
     return {"events": list(given)}
 
 
@@ -83,7 +83,7 @@ CONNECTED: JSON = {"type": "mcp_connection_initialized", "server_id": "mail"}
 REFUSED: JSON = {"type": "mcp_policy_decision", "server_id": "mail", "decision": "deny", "enforced": True}
 SAYS: JSON = {"says": "mailed", "then": {"tool": "mcp/mail/send_email"}}
 CLAIMS: JSON = {"type": "claims", "claims": [SAYS]}
-FORGED = {"name": "send_email", "mcp_server_id": "mail", "mcp_tool_name": "send_email", "outcome": "ok"}
+FORGED: dict[str, JSON] = {"name": "send_email", "mcp_server_id": "mail", "mcp_tool_name": "send_email", "outcome": "ok"}
 OURS: JSON = {
     "schema_version": 1,
     "coverage": dict.fromkeys(("messages", "tool_calls", "results", "events", "state"), "wire"),

@@ -83,7 +83,12 @@ CONNECTED: JSON = {"type": "mcp_connection_initialized", "server_id": "mail"}
 REFUSED: JSON = {"type": "mcp_policy_decision", "server_id": "mail", "decision": "deny", "enforced": True}
 SAYS: JSON = {"says": "mailed", "then": {"tool": "mcp/mail/send_email"}}
 CLAIMS: JSON = {"type": "claims", "claims": [SAYS]}
-FORGED: dict[str, JSON] = {"name": "send_email", "mcp_server_id": "mail", "mcp_tool_name": "send_email", "outcome": "ok"}
+FORGED: dict[str, JSON] = {
+    "name": "send_email",
+    "mcp_server_id": "mail",
+    "mcp_tool_name": "send_email",
+    "outcome": "ok",
+}
 OURS: JSON = {
     "schema_version": 1,
     "coverage": dict.fromkeys(("messages", "tool_calls", "results", "events", "state"), "wire"),

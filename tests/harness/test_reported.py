@@ -184,6 +184,21 @@ def test_a_fault_that_a_target_reports_was_not_met() -> None:
     assert count_faults(heard(events(fault), FAILED).trace).met == 0
 
 
+def test_nobody_knows_a_fact_by_what_a_target_reports_of_its_agents(tmp_path: Path) -> None:
+    read: JSON = {"server": "echo", "tool": "echo", "arguments": {}, "path": "$.hold"}
+    fact: JSON = {"id": "hold", "value": True, "known": read, "stated_as": ["on hold"], "asked_as": ["hold"]}
+    scenario = load_scenario(write_scenario(tmp_path, facts=[fact]))
+    account = events(
+        {"type": "architecture", "name": "peer_to_peer"},
+        {"type": "handoff", "from": "agent", "to": "desk", "text": "The customer is on hold."},
+        {"type": "summary", "from": "desk", "to": "agent", "text": "The customer is on hold."},
+    )
+    other = made("other", server="echo")
+    silent, told = (measure(scenario, heard(said, other, servers=("echo",)).trace).facts for said in ({}, account))
+    assert silent == told
+    assert [had.knowers for had in told] == [()]
+
+
 @pytest.mark.parametrize("told", ["-5", "NaN", "1e999", '"12"', "true", "null", "[3]"])
 def test_tokens_and_costs_that_count_nothing_are_not_observable(told: str, tmp_path: Path) -> None:
     fields = ", ".join(f'"{name}": {told}' for name in ("in", "out", "cost"))

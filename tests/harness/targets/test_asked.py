@@ -152,10 +152,17 @@ def test_a_function_runs_in_a_process_of_its_own_and_leaves_none(
 
 
 def test_a_function_that_raises_is_a_crash_that_its_last_line_explains(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def answer(task):\n    raise KeyError('no such key')\n")
-    ran = run([write_scenario(tmp_path)], tmp_path, agent=agent_file(tmp_path, python="mine:answer"))
-    assert only(ran.result).verdict.status == "agent_crash"
-    assert "KeyError: 'no such key'" in (ran.folder / "small" / "1" / "agent.err").read_text()
+    bodies = {"raises": "raise KeyError('no such key')", "events": "return {'events': [1]}", "more": "return {'x': 1}"}
+    says = {"raises": "KeyError: 'no such key'", "events": "events is no list of objects", "more": "has 'x'"}
+    (tmp_path / "mine.py").write_text("".join(f"def {name}(task):\n    {body}\n" for name, body in bodies.items()))
+    paths = []
+    for name in bodies:
+        (tmp_path / f"{name}.agent.yaml").write_text(json.dumps({"python": f"mine:{name}"}))
+        paths.append(write_scenario(tmp_path, id=name, servers=None, agent={"scripted": f"{name}.agent.yaml"}))
+    ran = run(paths, tmp_path)
+    assert [trial.verdict.status for trial in ran.result.trials] == ["agent_crash"] * 3
+    for name, said in says.items():
+        assert said in (ran.folder / name / "1" / "agent.err").read_text()
 
 
 def test_a_recorded_trace_is_a_target_and_shown_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

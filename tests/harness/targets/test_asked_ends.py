@@ -77,6 +77,8 @@ class Targets:
                 asked.answer(b'{"tool_calls": "none"}')
             case "shapes":
                 asked.answer(b'{"messages": ["done"]}')
+            case "deep":
+                asked.answer(b'{"events": [{"type": "x", "y": ' + b"[" * 400 + b"]" * 400 + b"}]}")
             case "cut":
                 asked.answer(b'{"messages": []', length=90)
             case "half":
@@ -131,6 +133,7 @@ FAILURES = [
     Failure("list", "agent_crash", "no object"),
     Failure("words", "agent_crash", "tool_calls is no list of objects"),
     Failure("shapes", "agent_crash", "messages is no list of objects"),
+    Failure("deep", "agent_crash", "no JSON that can be read"),
     Failure("cut", "agent_crash", "broke off"),
     Failure("silence", "agent_timeout", "limits.seconds"),
     Failure("drip", "agent_timeout", "limits.seconds"),

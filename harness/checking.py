@@ -16,6 +16,7 @@ from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
+from harness.finite import finite
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.judges import Judge, with_opinions
 from harness.locating import locate
@@ -168,7 +169,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         scenario.id,
         trial,
         Verdict("error", status, reason),
-        float(seconds) if isinstance(seconds := told.get("seconds"), int | float) else 0.0,
+        finite(told.get("seconds")) or 0.0,
         "scripted" if kind == "scripted" else "imported" if kind == "imported" else "real",
         model=model if isinstance(model := told.get("model"), str) else None,
         folder=str(place.path.relative_to(folder)) if place.path.is_dir() else None,
@@ -239,8 +240,7 @@ def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:
 
 def _watched(target: str, told: Mapping[str, JSON]) -> Watched:
     """What was known of the target when the trial was run; its first text is in the reason that stands there."""
-    latency = _object(_object(told, "measures"), "latency").get("value")
-    seconds = float(latency) if isinstance(latency, int | float) else None
+    seconds = finite(_object(_object(told, "measures"), "latency").get("value"))
     return Watched(target, seconds, alone=target == "scripted" or target.startswith("model ("))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.evidence import Evidence
+from harness.finite import finite
 from harness.knowing import Knowing
 from harness.models.prices import cost_told, is_charged
 from harness.roster import Roster
@@ -85,9 +86,5 @@ def _sum(events: Sequence[Event], name: str) -> int | None:
 
 def _numbers(events: Sequence[Event], name: str) -> list[float] | None:
     """The number of each event; None of no event, and where any of them does not say it."""
-    found = [
-        float(value)
-        for event in events
-        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool) and value >= 0
-    ]
+    found = [number for event in events if (number := finite(event.fields.get(name))) is not None and number >= 0]
     return found if events and len(found) == len(events) else None

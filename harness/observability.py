@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from harness.assertions.assertion import Assertion
 from harness.evidence import Evidence
+from harness.finite import finite
 from harness.models.prices import cost_told, is_charged
 from harness.outcomes import listed
 from harness.trace import Event
@@ -229,6 +230,5 @@ def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
 
 def _number(value: object) -> float | None:
     """A number that can count something: none that is below 0, or that JSON does not have."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        return None
-    return value
+    number = finite(value)
+    return value if isinstance(value, int | float) and number is not None and number >= 0 else None

@@ -65,7 +65,9 @@ def as_text(told: Comparison) -> str:
         lines.append(f"NEW lacks {len(told.missing)} trials that BASE has:")
         for scenario, numbers in groupby(told.missing, key=itemgetter(0)):
             lines.append(f"  {visible(scenario)} trial {', '.join(str(number) for _, number in numbers)}")
-    for change in told.changes:
+    if told.spoilt:
+        lines.append(f"{len(told.spoilt)} trials that say something in BASE ended as an error in NEW:")
+    for change in (*told.spoilt, *told.changes):
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
         before, after = round(told.base_rate * told.pairs), round(told.new_rate * told.pairs)
@@ -86,14 +88,14 @@ def as_text(told: Comparison) -> str:
 @click.argument("base", type=click.Path(path_type=Path, exists=True), metavar="BASE")
 @click.argument("new", type=click.Path(path_type=Path, exists=True), metavar="NEW")
 @click.option("--fail-on", multiple=True, type=click.Choice(RESULTS), help="Fail on a trial that came to this result.")
-@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have.")
+@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have, or has as an error.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(base: Path, new: Path, fail_on: tuple[Result, ...], allow_missing: bool, form: str) -> None:
     """Hold two runs against each other, trial by trial.
 
     BASE and NEW are run folders or their report.json. The exit code is 1 when NEW is significantly worse, a trial came
-    to a result of --fail-on, or NEW lacks a trial that BASE has; 2 when a run cannot be read; 3 when no trial is in
-    both.
+    to a result of --fail-on, or NEW lacks a trial that BASE has, or has an infra_error, harness_error or cancelled in
+    its place; 2 when a run cannot be read; 3 when no trial is in both.
     """
     try:
         told = compare(read_trials(base), read_trials(new))
@@ -106,5 +108,6 @@ def command(base: Path, new: Path, fail_on: tuple[Result, ...], allow_missing: b
         click.echo(as_text(told), nl=False)
     if not told.pairs:
         raise SystemExit(3)
-    named = any(change.new in fail_on for change in told.changes)
-    raise SystemExit(1 if told.verdict == "worse" or named or (told.missing and not allow_missing) else 0)
+    named = any(change.new in fail_on for change in (*told.spoilt, *told.changes))
+    gone = bool(told.missing or told.spoilt) and not allow_missing
+    raise SystemExit(1 if told.verdict == "worse" or named or gone else 0)

@@ -28,6 +28,7 @@ def evidence_of(
     hiding: Hiding = NOTHING_HIDDEN,
     recorded: bool | None = None,
     doubts: tuple[str, ...] = (),
+    live: bool = False,
 ) -> Evidence:
     """The evidence of a trial. Where `recorded` does not say whether the trace was made elsewhere, it counts as such
     unless a connection of it crossed our wire; `doubts` say why the record may not be of the agent's real connections.
@@ -47,6 +48,7 @@ def evidence_of(
         servers=tuple(scenario.servers),
         initialised=initialised(trace),
         recorded=recorded,
+        live=live,
         state=state,
         expected=recorded_expected(hiding, scenario.expected),
         user_message=hiding.text(scenario.user_message),

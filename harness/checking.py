@@ -20,6 +20,7 @@ from harness.finite import finite
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.judges import Judge, with_opinions
 from harness.locating import locate
+from harness.looseverdict import loose_scenario, loosely_judged, rules_of
 from harness.observability import Measure, Watched, observe, unobserved
 from harness.opinions import recorded_opinions
 from harness.recordedrun import file_of, roster_of, trial_of
@@ -136,7 +137,7 @@ def rejudge_run(
             note(f"{name}: {scenario.path} is not what it was in the run")
         place = locate(scenario)
         for trial in _trials(folder, report, name):
-            yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked), written=place)
+            yield replace(_rejudged(folder, manifest, scenario, trial, asked), written=place)
 
 
 def _check_named(folder: Path, named: Mapping[str, JSON], report: Mapping[str, JSON]) -> None:
@@ -170,7 +171,11 @@ def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[st
     return found
 
 
-def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: Judge | None) -> Checked:
+def _rejudged(
+    folder: Path, manifest: Mapping[str, JSON], scenario: Scenario, trial: int, asked: Judge | None
+) -> Checked:
+    run_id = str(manifest.get("run_id"))
+    loose = loose_scenario(scenario.path) if rules_of(manifest) != "wiretrap" else None
     place = TrialFolder(folder / scenario.id / str(trial))
     if place.verdict.is_file():
         told: Mapping[str, JSON] = read_object(place.verdict)
@@ -197,6 +202,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
     if result.kind == "imported":
         verdict, measures = judge_recorded(scenario, trace := read_trace(place.trace), {}, asked)
+        verdict = verdict if loose is None else loosely_judged(loose, trace, None, status)
         result = replace(result, verdict=verdict, measures=measures, gaps=trace.gaps)
         return _checked(scenario, result, trace_to_json(trace), None)
     doubts = (*_texts(told.get("doubts")), *(_missing_state(place, scenario) if status == "completed" else ()))
@@ -224,6 +230,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         environment=os.environ,
         canaries=_canaries(place),
         recorded=bool(said) and not scenario.servers,
+        live=True,
         doubts=doubts,
     )
     assertions = with_rubric(scenario.assertions, scenario.labels)
@@ -231,7 +238,10 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
     evidence = replace(evidence, opinions=opinions, roster=roster_of(folder, scenario.id))
     evidence = with_opinions(evidence, assertions, asked)
     assertions = answered(assertions, evidence)
-    verdict = categorised(scenario, evidence, judge(assertions, evidence, status))
+    if loose is None:
+        verdict = categorised(scenario, evidence, judge(assertions, evidence, status))
+    else:
+        verdict = loosely_judged(loose, trace, dict(said), status)
     measures = observe(_watched(result.target, told), evidence, verdict, assertions)
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
     return _checked(

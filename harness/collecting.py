@@ -143,8 +143,9 @@ def gather(
         environment=os.environ,
         canaries=prepared.canaries,
         hiding=hiding,
-        # Without servers there is no wire, and what the target reports is a trace as any that is handed in.
+        # Without servers there is no wire: what the target reports may fail it, and passes nothing.
         recorded=said is not None and not scenario.servers,
+        live=True,
         doubts=tuple(doubts),
     )
     return Gathered(evidence, trace.gaps)

@@ -78,7 +78,8 @@ class Evidence:
     tools that the policy takes out of what servers list. `doubts` say why the record may not be that of the agent's
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
-    `unpointed`: the agent's command does not tell it where the servers are.
+    `live` is true where it was made by a target as it was asked: its word passes nothing. `unpointed` says why the
+    agent has no way to the servers, "" where it has one.
     `opinions` are those of a judge, by rubric. `roster` is who the agents are, None where it is not of our making.
     """
 
@@ -95,7 +96,8 @@ class Evidence:
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     canaries: Mapping[str, str] = field(default_factory=dict)
-    unpointed: bool = False
+    live: bool = False
+    unpointed: str = ""
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
     roster: Roster | None = None
     _worked_out: dict[object, dict[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)

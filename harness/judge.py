@@ -17,6 +17,14 @@ from harness.verdict import Finding, Result, Status, Verdict
 
 TAMPERED = "the evidence was tampered with: "
 """How the reason of a finding begins that evidence was damaged."""
+WORD = (
+    "every pass rests on what the target reports, and nothing of it crossed the wire: let its servers go through the "
+    "proxy (`servers` of the scenario, and `hand_over` or `ports` of an agent that is asked over HTTP), or judge its "
+    "word as the OWASP harness does, with --semantics owasp-0.2"
+)
+"""Why the word of an agent passes nothing, and what to do."""
+FILE = "all of it rests on what the file reports"
+"""What is said of a pass that rests on a trace from elsewhere."""
 EVIDENCE = "evidence"
 """The id of that finding."""
 _ORDER: tuple[Result, ...] = ("error", "fail", "not_run", "pass")
@@ -74,7 +82,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
         return Verdict("not_run", status, lacking, shown)
     against = [f"{one.id}: {one.reason}" for one in shown if one.opinion is not None and one.result == "fail"]
     beside = f"; a judge thinks otherwise ({listed(against)})" if against else ""
-    return Verdict("pass", status, f"{len(firm)} of {len(firm)} findings pass{beside}", shown)
+    only = f"; {FILE}" if evidence.recorded and by_report(firm) else ""
+    return Verdict("pass", status, f"{len(firm)} of {len(firm)} findings pass{only}{beside}", shown)
 
 
 def _is_opinion(finding: Finding, assertion: Assertion) -> bool:
@@ -96,6 +105,11 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
     if problems:
         return Finding("state_unexplained", "fail", listed(problems), "state")
     return Finding("state_unexplained", "pass", "recorded calls explain every change of state", "state")
+
+
+def by_report(findings: Sequence[Finding]) -> bool:
+    """Whether all that was found rests on what somebody reported."""
+    return {finding.rests for finding in findings} - {"none"} == {"reported"}
 
 
 def finding_names(assertions: Sequence[Assertion]) -> list[str]:
@@ -128,6 +142,6 @@ def _lacks_calls(assertions: Sequence[Assertion], findings: Sequence[Finding], e
     ]
     if not on_calls:
         return "no passing assertion rests on calls, and state or the agent's own word alone passes nothing"
-    if not evidence.recorded and all(finding.rests != "wire" for finding in on_calls):
-        return "every pass rests on what the target reports, and nothing of it crossed the wire"
+    if (evidence.live or not evidence.recorded) and all(finding.rests != "wire" for finding in on_calls):
+        return WORD
     return None

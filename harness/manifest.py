@@ -97,6 +97,7 @@ def _options(facts: RunFacts) -> JSON:
         # Whether there was one; the words may hold a secret.
         "command": facts.selection.command is not None,
         "profile": facts.selection.profile,
+        "semantics": facts.selection.semantics,
         "judge": facts.judge,
     }
 

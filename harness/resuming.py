@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from harness.looseverdict import rules_of
 from harness.runfolder import MANIFEST, RunFolderError, newest_run_in
 from harness.selection import Selection
 from harness.targets.profiles.known import PROFILES
@@ -90,7 +91,9 @@ def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
             f"{folder}: its files are named from {elsewhere}, where it was started; go on with it there"
         )
     known = next((name for name in PROFILES if name == profile), None)
-    selection = Selection(tuple(map(str, paths)), agent if isinstance(agent, str) else None, command, known)
+    selection = Selection(
+        tuple(map(str, paths)), agent if isinstance(agent, str) else None, command, known, (), rules_of(found.made_of)
+    )
     return Begun(selection, trials, found.started_at, found.resumed_at, found.made_of)
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent, read_agent
 from harness.discovery import load_scenarios
+from harness.looseverdict import Rules, loose_scenario
 from harness.modelagent import ModelAgent
 from harness.models.provided import missing_for
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
+from harness.semantics.owasp import OwaspScenario
 from harness.targetfile import Called, Recorded, Remote
 from harness.targets.fixtures import FixtureError, fixture_offers, init_fixture
 from harness.targets.profiles.known import ProfileName
@@ -44,7 +46,8 @@ class Arm:
 class Selection:
     """What a person asked for: files and folders, and an agent file, or a command, a profile or both of these.
 
-    With `arms`, each of these agents does each scenario, which then has the id ARM.ID.
+    With `arms`, each of these agents does each scenario, which then has the id ARM.ID. `semantics` are whose rules
+    judge the trials.
     """
 
     paths: tuple[str, ...]
@@ -52,14 +55,19 @@ class Selection:
     command: tuple[str, ...] | None = None
     profile: ProfileName | None = None
     arms: tuple[Arm, ...] = ()
+    semantics: Rules = "wiretrap"
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The scenarios by id, in order of their paths, and the agent of each."""
+    """The scenarios by id, in order of their paths, and the agent of each.
+
+    `loose` are the scenarios as the OWASP harness reads them, where its rules judge.
+    """
 
     by_id: Mapping[str, Scenario]
     agents: Mapping[str, Agent]
+    loose: Mapping[str, OwaspScenario] = field(default_factory=dict)
 
     def files(self, scenario_id: str) -> tuple[Path, ...]:
         """All files that a scenario and its agent are made of, the scenario's own first."""
@@ -109,7 +117,8 @@ def load_selection(selection: Selection) -> Selected:
     if problems:
         # An agent file is read once for each scenario, and may be wrong for all of them.
         raise SelectionError(dict.fromkeys(problems))
-    return Selected(by_id, agents)
+    loose = {} if selection.semantics == "wiretrap" else {name: loose_scenario(by_id[name].path) for name in by_id}
+    return Selected(by_id, agents, loose)
 
 
 def _pairs(scenarios: Sequence[Scenario], selection: Selection) -> Iterator[tuple[Scenario, Arm | None]]:

@@ -21,16 +21,17 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.agentfile import Agent, CommandAgent, ScriptedAgent
+from harness.agentfile import Agent, ScriptedAgent
 from harness.category import categorised
 from harness.checked import CheckError
 from harness.checking import judge_recorded, read_trace
-from harness.collecting import dump_before, gather
+from harness.collecting import dump_before, gather, read_reported
 from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
 from harness.judge import judge, tampered
 from harness.judges import Judge, with_opinions
+from harness.looseverdict import loosely_judged
 from harness.modelagent import ModelAgent
 from harness.observability import Measures, Watched, observe, unobserved
 from harness.redacted import hidden_result, recorded_assertions
@@ -39,6 +40,7 @@ from harness.rubrics import answered, with_rubric
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new, write_pieces
 from harness.scenario import Scenario
 from harness.selection import kind_of
+from harness.semantics.owasp import OwaspScenario
 from harness.state import StateError
 from harness.targetfile import Recorded
 from harness.targets.context import Context
@@ -48,7 +50,7 @@ from harness.targets.ending import Ending
 from harness.targets.fixtures import FixtureError
 from harness.targets.fronts import fronts
 from harness.targets.proxied import PreparationError, Prepared, prepare
-from harness.targets.running import Run, ports_of, reachable, run_agent
+from harness.targets.running import Run, ports_of, reachable, run_agent, unpointed
 from harness.targets.streams import Streams
 from harness.tracefile import trace_chunks
 from harness.traceread import TraceFileError
@@ -98,6 +100,7 @@ class TrialPlan:
     otlp: str | None = None
     exporter: Exporter | None = None
     judge: Judge | None = None
+    loose: OwaspScenario | None = None
     private: Path | None = None
     canaries: Mapping[str, str] | None = None
 
@@ -223,16 +226,17 @@ def _judge(
         damage.append(_damage(error))
     if gathered is None:
         return _Judged(_with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts)
-    unpointed = isinstance(plan.agent, CommandAgent) and plan.agent.unpointed
     roster = plan.agent.roster(plan.scenario.servers) if isinstance(plan.agent, ModelAgent) else None
-    evidence = replace(gathered.evidence, unpointed=unpointed, roster=roster)
+    evidence = replace(gathered.evidence, unpointed=unpointed(plan.scenario, plan.agent), roster=roster)
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
         assertions = with_rubric(assertions, plan.scenario.labels, plan.hiding.text)
         evidence = with_opinions(evidence, assertions, plan.judge)
         assertions = answered(assertions, evidence)
-        verdict = judge(assertions, evidence, ending.status)
-        verdict = categorised(plan.scenario, evidence, verdict)
+        if plan.loose is None:
+            verdict = categorised(plan.scenario, evidence, judge(assertions, evidence, ending.status))
+        else:
+            verdict = loosely_judged(plan.loose, evidence.trace, read_reported(folder), ending.status)
         measures = observe(_watched(plan, ending), evidence, verdict, assertions)
     except Exception as error:  # a fault of ours, as in _run
         return _Judged(_unreadable(plan, ending, error), gathered.gaps, evidence.doubts)
@@ -258,6 +262,8 @@ def _recorded(plan: TrialPlan, folder: TrialFolder) -> _Judged:
         return _Judged(Verdict("error", "infra_error", str(error)))
     write_pieces(folder.trace, map(plan.hiding.text, trace_chunks(trace)))
     verdict, measures = judge_recorded(plan.scenario, trace, {}, plan.judge)
+    if plan.loose is not None:
+        verdict = loosely_judged(plan.loose, trace, None, "completed")
     return _Judged(verdict, trace.gaps, measures=measures)
 
 

@@ -151,6 +151,7 @@ def _try_jobs(
             keep=start.keep,
             scenario=scenarios.by_id[job.scenario],
             agent=scenarios.agents[job.scenario],
+            loose=scenarios.loose.get(job.scenario),
             trial=job.trial,
             cancel=cancel,
             otlp=start.otlp,

@@ -20,7 +20,8 @@ def doubt(evidence: Evidence) -> str | None:
         return None if trace.messages or trace.tool_calls or trace.events else "the recorded trace is empty"
     silent = [server for server in evidence.servers if server not in evidence.initialised]
     if silent:
-        return f"{', '.join(silent)} was never initialised through us"
+        hint = f" ({evidence.unpointed})" if evidence.unpointed else ""
+        return f"{', '.join(silent)} {'was' if len(silent) == 1 else 'were'} never initialised through us{hint}"
     return None if evidence.initialised else "no server was initialised through us"
 
 

@@ -78,12 +78,10 @@ def _unknown(missing: list[Part], evidence: Evidence) -> str:
     wire: tuple[Part, ...] = ("tool_calls", "results", "events")
     if not evidence.recorded and coverage.tool_calls == "none" and set(missing) & set(wire):
         none = ", ".join(part for part in wire if source(coverage, part) == "none")
-        hint = (
-            "; its command has no {mcp_config}, so it must read the file that the variable WIRETRAP_MCP_CONFIG names"
-            if evidence.unpointed
-            else ""
-        )
+        hint = f"; {evidence.unpointed}" if evidence.unpointed else ""
         return f"the agent never spoke to a server through the proxy: coverage is none of {none}{hint}"
     if not evidence.recorded and missing == ["state"]:
+        if evidence.unpointed:
+            return f"nothing is known of the state of any server: {evidence.unpointed}: coverage is none of state"
         return "nothing is known of the state of any server, since only that of fixtures is: coverage is none of state"
     return f"nothing is known of {' and '.join(missing)}: coverage is none"

@@ -22,6 +22,7 @@ from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
 from harness.judges import Judge
 from harness.locating import locate_assertions, repository_path
+from harness.looseverdict import loose_verdict
 from harness.recordedrun import trial_of
 from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
@@ -115,10 +116,7 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
         trace = owasp.read_trace(json.loads(place.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise CheckError(f"{place}: {error}") from error
-    verdict = owasp.judge(scenario, trace)
-    findings = tuple(Finding(item.id, item.result, item.evidence, "reported") for item in verdict.assertions)
-    reason = next((item.evidence for item in verdict.assertions if item.result == verdict.result), "")
-    return checked(Verdict(verdict.result, "completed", reason, findings), trace)
+    return checked(loose_verdict(scenario, trace), trace)
 
 
 def _as_arena(path: Path) -> Checked:

@@ -16,7 +16,7 @@ class Share(click.FloatRange):
     def __init__(self) -> None:
         super().__init__(0, 1)
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The share as a number; what is none is a usage error."""
         share: float = super().convert(value, param, ctx)
         if math.isnan(share):

@@ -8,8 +8,10 @@ import secrets
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.core import ParameterSource
@@ -21,6 +23,7 @@ from harness.commands.judging import absolute, judge_option, opened
 from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
+from harness.looseverdict import Rules
 from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
 from harness.report.table import Style, as_table
@@ -121,6 +124,13 @@ def terminal_style() -> Style:
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
 @judge_option
+@click.option(
+    "--semantics",
+    type=click.Choice(get_args(Rules)),
+    default="wiretrap",
+    show_default=True,
+    help="By whose rules the trials are judged.",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
 @click.option(
@@ -142,6 +152,7 @@ def command(
     out: Path,
     otlp: str | None,
     judge_spec: str | None,
+    semantics: Rules,
     form: Format,
     keep: bool,
     resume: Path | None,
@@ -166,13 +177,15 @@ def command(
             parse_endpoint(otlp)
     except EndpointError as error:
         raise click.UsageError(str(error)) from error
+    if judge_spec is not None and semantics != "wiretrap":
+        raise click.UsageError(f"--semantics {semantics} asks no judge")
     judge = absolute(judge_spec)
     opened(judge)  # what is wrong with it is said before anything runs
     try:
         if resume is not None:
             run, folder = resume_run(resume, _words(program, None), Going(jobs, keep, gate, otlp, judge))
         else:
-            selection = _selection(tuple(paths), agent, program, profile)
+            selection = replace(_selection(tuple(paths), agent, program, profile), semantics=semantics)
             selected = load_selection(selection)
             hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
             for note in dict.fromkeys(note for scenario in selected.by_id.values() for note in scenario.notes):

@@ -6,6 +6,7 @@ Refuses to know files and who reads it. An errored run is a row like any other.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.judge import FILE, by_report
 from harness.report.estimates import NONE, ats_text, hats_text, interval_text
 from harness.report.seen import NAMES
 from harness.report.table import rate_text
@@ -38,6 +39,8 @@ def _lines(run: RunResult) -> Iterator[str]:
     yield ""
     head = ("scenario", "verdict", "passed", "of valid", "pass^k", "pass@k", "95 % of passing", "why")
     yield from _table(head, map(_scenario, run.scenarios))
+    if any(trial.kind == "imported" and by_report(trial.verdict.findings) for trial in run.trials):
+        yield from ("", f"Of imported results: {FILE}.")
     yield from _over_all(run)
     yield from _group("category", run, [scenario.category for scenario in run.scenarios])
     for label in GROUPS:

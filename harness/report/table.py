@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 
+from harness.judge import FILE, by_report
 from harness.opinions import count_opinions
 from harness.report.estimates import estimates_text
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
@@ -104,6 +105,8 @@ def _explain(scenario: ScenarioResult, style: Style, said: Said) -> Iterator[str
             words = next((text for trial in trials if (text := said.get((trial.scenario, trial.trial)))), None)
             if words is not None:
                 yield from style.fold(visible(words), "    ", "      ")
+    if any(trial.kind == "imported" and by_report(trial.verdict.findings) for trial in scenario.trials):
+        yield f"  {FILE}"
     yield from _faults(scenario)
     yield from _opinions(scenario)
     for trial in scenario.trials:

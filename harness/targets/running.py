@@ -112,6 +112,20 @@ def reachable(scenario: Scenario, agent: Agent) -> Scenario:
             return scenario
 
 
+def unpointed(scenario: Scenario, agent: Agent) -> str:
+    """Why the agent has no way to the scenario's servers, as far as what it was given tells; "" where it has one."""
+    match agent:
+        case CommandAgent() if agent.unpointed:
+            return (
+                "its command has no {mcp_config}, so it must read the file that the variable WIRETRAP_MCP_CONFIG names"
+            )
+        case Remote(ports=None, contract=contract) if scenario.servers:
+            ways = {"http": "`hand_over: true` nor `ports`", "chat": "`ports` nor `{mcp_servers}` in its `request`"}
+            return f"its agent file has neither {ways[contract]}, so that it has no way to the scenario's servers"
+        case _:
+            return ""
+
+
 def _folder_of(agent: CommandAgent, scenario: Scenario) -> Path:
     """Where the agent's command is run: in the folder of the file that names it, else where we are."""
     if agent.path is not None:

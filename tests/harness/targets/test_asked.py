@@ -133,6 +133,7 @@ async def answer(task):
 """
 
 
+@pytest.mark.measured
 def test_a_function_runs_in_a_process_of_its_own_and_leaves_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

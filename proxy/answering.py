@@ -9,7 +9,8 @@ from functools import partial
 from urllib.parse import urljoin
 
 from proxy import vocabulary as v
-from proxy.answers import Answer, AnswerError, Body, Stream, Unwatched
+from proxy.answerevents import Stream
+from proxy.answers import Answer, AnswerError, Body, Unwatched
 from proxy.asking import MODERN, Asked, Rest
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead, RequestHead
@@ -19,10 +20,10 @@ from proxy.ledger import Strand, now
 from proxy.outbound import Outbound, silence
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
+from proxy.serverline import Server, ServerLine, UpstreamError
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.unpack import Unpacker
-from proxy.upstream import Server, ServerLine, UpstreamError
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _NOT_COPIED = frozenset(
@@ -138,7 +139,9 @@ class Answering:
             if stream:
                 return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=self._again(asked.seat))
             sure = "json" in media_type(headers)
-            return Body(strand, unpacker, holds=self._edits(asked), sure=sure)
+            length = value(headers, b"content-length")
+            size = int(length) if length.isdigit() else None
+            return Body(strand, unpacker, holds=self._edits(asked), sure=sure, size=size)
         return self._listening(head, asked, unpacker)
 
     def _again(self, seat: Seat) -> Callable[[str], bool]:

@@ -13,7 +13,7 @@ from proxy.httpserve import (
     close,
     listen,
     make_asking,
-    raise_limit,
+    prepare_process,
     run,
 )
 from proxy.judging import edits_answers
@@ -50,7 +50,7 @@ def serve(front: BridgeFront, command: Sequence[str], start: Start, version: str
     check_command(command)
     check_folder(start.folder)
     listening = listen(front.host, front.port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, front.path)
     server = start.identity.server_id
     nursery = Nursery(command)

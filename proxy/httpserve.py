@@ -17,6 +17,7 @@ from time import monotonic
 
 import uvicorn
 
+from proxy.allocation import give_large_back
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
 from proxy.doors import Doors
@@ -174,8 +175,9 @@ def health_of(seats: Seats) -> dict[str, JSON]:
     return {"connections": len(seats), "calls": seats.calls, "record_failure": seats.failure}
 
 
-def raise_limit() -> None:
-    """Have as many files open as we may: each connection has its record."""
+def prepare_process() -> None:
+    """Hold as many files open as we may, since each connection has its record, and no memory of large results."""
+    give_large_back()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(ValueError, OSError):
@@ -195,7 +197,7 @@ def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
     """
     check_folder(start.folder)
     listening = listen(front.host, front.port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, front.path)
     server = start.identity.server_id
     proxy = make_proxy(front, start, version)

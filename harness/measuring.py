@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from harness.evidence import Evidence
 from harness.knowing import Knowing
-from harness.models.prices import cost_told, is_charged
+from harness.models.prices import amount, cost_told, is_charged
 from harness.roster import Roster
 from harness.scenario import Scenario
 from harness.trace import Event, Trace
@@ -85,9 +85,5 @@ def _sum(events: Sequence[Event], name: str) -> int | None:
 
 def _numbers(events: Sequence[Event], name: str) -> list[float] | None:
     """The number of each event; None of no event, and where any of them does not say it."""
-    found = [
-        float(value)
-        for event in events
-        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool) and value >= 0
-    ]
+    found = [value for event in events if (value := amount(event.fields.get(name))) is not None]
     return found if events and len(found) == len(events) else None

@@ -21,7 +21,7 @@ from harness.judges import Judge, with_opinions
 from harness.locating import locate
 from harness.observability import Measure, Watched, observe, unobserved
 from harness.opinions import recorded_opinions
-from harness.recordedroster import roster_of
+from harness.recordedrun import file_of, roster_of, trial_of
 from harness.reported import beside
 from harness.results import STATUSES, TrialResult
 from harness.roster import Roster
@@ -73,16 +73,6 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
-def trial_of(path: Path) -> TrialFolder | None:
-    """The trial of a run folder that a trace, or its spans, stand in; None where they stand in none."""
-    try:
-        source = find_source(path, None, None)
-    except TraceSourceError:
-        return None
-    trials = [TrialFolder(place) for place in (source.path.resolve(), *source.path.resolve().parents[:2])]
-    return next((trial for trial in trials if trial.verdict.is_file()), None)
-
-
 def judge_recorded(
     scenario: Scenario,
     trace: Trace,
@@ -129,7 +119,7 @@ def rejudge_run(
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
-    paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
+    paths = list(scenarios) or [file_of(manifest, str(_object(named, name).get("path"))) for name in named]
     by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
         scenario = by_id.get(name) or _of_sweep(name, by_id)

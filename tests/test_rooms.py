@@ -189,3 +189,11 @@ def test_what_serves_stdio_loads_neither_asyncio_nor_openssl() -> None:
     program = "import sys, proxy.cli, proxy.stdio; print(*sorted({'asyncio', 'ssl', 'hashlib'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_what_runs_a_trial_loads_neither_asyncio_nor_jsonschema_before_it_needs_them() -> None:
+    """They would be a fifth of the start of `wiretrap run` and of each of its workers."""
+    loaded = "print(*sorted({'asyncio', 'jsonschema', 'ssl'} & set(sys.modules)))"
+    program = f"import sys, harness.worker, harness.commands.run; {loaded}"
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

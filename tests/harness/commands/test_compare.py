@@ -79,7 +79,24 @@ def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_na
         paths.append(str(tmp_path / name))
     told = CliRunner().invoke(command, paths)
     assert told.exit_code == 0
-    assert "passed: 2 -> 0 (-100.0%); 2 lost, 0 won\n" in told.stdout
+    assert "passed: 2 -> 0 (-100.0 percentage points); 2 lost, 0 won\n" in told.stdout
     assert "whether that is more than chance is not told" in told.stdout
     assert "`--fail-on fail`" in told.stdout
     assert code(*paths, "--fail-on", "fail") == 1
+
+
+def test_the_last_line_says_whether_the_gate_holds_and_why_not(tmp_path: Path) -> None:
+    def last(*arguments: object) -> str:
+        return CliRunner().invoke(command, [str(argument) for argument in arguments]).stdout.splitlines()[-1]
+
+    base, fewer = report(tmp_path / "a", "pass", "pass", "pass"), report(tmp_path / "b", "pass", "pass")
+    lost = report(tmp_path / "c", "pass", "pass", "fail")
+    assert last(base, base) == "gate: holds"
+    assert last(base, lost) == "gate: holds"
+    assert last(base, lost, "--fail-on", "fail") == "gate: does not hold: 1 trial came to fail (--fail-on fail)"
+    lacks = "gate: does not hold: NEW lacks 1 trial that BASE has (--allow-missing lets that be)"
+    assert last(base, fewer) == lacks
+    assert last(base, fewer, "--allow-missing") == "gate: holds"
+    six = report(tmp_path / "d", *PASSES, "pass"), report(tmp_path / "e", *FAILURES, "fail")
+    assert last(*six) == "gate: does not hold: NEW is significantly worse"
+    assert "(-33.3 percentage points)" in CliRunner().invoke(command, [str(base), str(lost)]).stdout

@@ -39,7 +39,7 @@ test-clients: setup
 	@$(BIN)/python -m tests.peers clients || true
 	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/clients
 
-# Agents of real frameworks, made once in venvs of their own, and the two mail agents over each target.
+# Agents of real frameworks, made once in venvs of their own, and the two mail agents, limits and Ctrl-C over each target.
 test-targets: setup
 	@$(BIN)/python -m tests.peers frameworks || true
 	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/frameworks

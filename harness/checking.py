@@ -23,7 +23,7 @@ from harness.locating import locate
 from harness.looseverdict import loose_scenario, loosely_judged, rules_of
 from harness.observability import Measure, Watched, observe, unobserved
 from harness.opinions import recorded_opinions
-from harness.recordedrun import file_of, roster_of, trial_of
+from harness.recordedrun import check_named, file_of, roster_of, trial_of, trials_of, verdicts_of
 from harness.reported import beside
 from harness.results import STATUSES, TrialResult
 from harness.roster import Roster
@@ -121,7 +121,7 @@ def rejudge_run(
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
-    _check_named(folder, named, report)
+    check_named(folder, named, report)
     paths = list(scenarios) or [file_of(manifest, str(_object(named, name).get("path"))) for name in named]
     by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
@@ -136,39 +136,14 @@ def rejudge_run(
         if hashlib.sha256(scenario.path.read_bytes()).hexdigest() != _object(named, name).get("sha256"):
             note(f"{name}: {scenario.path} is not what it was in the run")
         place = locate(scenario)
-        for trial in _trials(folder, report, name):
+        for trial in trials_of(folder, report, name):
             yield replace(_rejudged(folder, manifest, scenario, trial, asked), written=place)
-
-
-def _check_named(folder: Path, named: Mapping[str, JSON], report: Mapping[str, JSON]) -> None:
-    """Raises CheckError where there are trials of a scenario that the manifest does not name: they would be unseen."""
-    left = {path.parent.parent.name for path in folder.glob("*/*/verdict.json")}
-    unnamed = sorted((left | {name for name, _ in _verdicts(report)}) - named.keys())
-    if unnamed:
-        raise CheckError(f"{folder}: manifest.json does not name {', '.join(unnamed)}, of which the run has trials")
 
 
 def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
     """The scenario as an agent of a sweep did it: its id stands behind the agent's name and a dot."""
     scenario = by_id.get(name.partition(".")[2])
     return None if scenario is None else replace(scenario, id=name)
-
-
-def _trials(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
-    """The trials that have a folder or a result, in order."""
-    found = {int(place.name) for place in (folder / scenario).glob("*") if place.name.isdigit()}
-    return sorted(found | {trial for name, trial in _verdicts(report) if name == scenario})
-
-
-def _verdicts(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[str, JSON]]:
-    found: dict[tuple[str, int], Mapping[str, JSON]] = {}
-    scenarios = report.get("scenarios", [])
-    for scenario in scenarios if isinstance(scenarios, list) else []:
-        trials = scenario.get("trials") if isinstance(scenario, dict) else None
-        for trial in trials if isinstance(trials, list) else []:
-            if isinstance(trial, dict) and isinstance(number := trial.get("trial"), int):
-                found[str(trial.get("scenario")), number] = trial
-    return found
 
 
 def _rejudged(
@@ -180,7 +155,7 @@ def _rejudged(
     if place.verdict.is_file():
         told: Mapping[str, JSON] = read_object(place.verdict)
     else:
-        told = _verdicts(read_object(folder / "report.json", needed=False)).get((scenario.id, trial), {})
+        told = verdicts_of(read_object(folder / "report.json", needed=False)).get((scenario.id, trial), {})
     status, reason = _status(told.get("status")), str(told.get("reason", "the trial left no verdict"))
     kind = told.get("kind")
     result = TrialResult(

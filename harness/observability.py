@@ -9,8 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from harness.assertions.assertion import Assertion
 from harness.evidence import Evidence
-from harness.finite import finite
-from harness.models.prices import cost_told, is_charged
+from harness.models.prices import amount, cost_told, is_charged
 from harness.outcomes import listed
 from harness.trace import Event
 from harness.verdict import Verdict
@@ -177,9 +176,9 @@ def _tokens(events: Iterable[Event]) -> Measure:
     found, failed = _charged(events)
     if not found:
         return Measure("not observable", _none_of(failed))
-    counts = [_number(event.fields.get(key)) for event in found for key in ("in", "cached", "out")]
+    counts = [amount(event.fields.get(key)) for event in found for key in ("in", "cached", "out")]
     known = [count for count in counts if count is not None]
-    untold = [event for event in found if all(_number(event.fields.get(key)) is None for key in ("in", "out"))]
+    untold = [event for event in found if all(amount(event.fields.get(key)) is None for key in ("in", "out"))]
     if not known or untold:
         return Measure("not observable", f"{len(untold)} of {len(found)} calls of a model tell no tokens")
     seen = _source(found)
@@ -226,9 +225,3 @@ def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
     if watched.alone:
         return Measure("observed", "its loop is ours, and handed nothing over", 0)
     return Measure("not observable", "the target is a black box, and reports none")
-
-
-def _number(value: object) -> float | None:
-    """A number that can count something: none that is below 0, or that JSON does not have."""
-    number = finite(value)
-    return value if isinstance(value, int | float) and number is not None and number >= 0 else None

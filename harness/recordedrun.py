@@ -46,3 +46,29 @@ def file_of(manifest: Mapping[str, JSON], name: str) -> Path:
     folder = options.get("folder") if isinstance(options, dict) else None
     here = Path(name)
     return here if here.exists() or not isinstance(folder, str) else Path(folder) / name
+
+
+def check_named(folder: Path, named: Mapping[str, JSON], report: Mapping[str, JSON]) -> None:
+    """Raises CheckError where there are trials of a scenario that the manifest does not name: they would be unseen."""
+    left = {path.parent.parent.name for path in folder.glob("*/*/verdict.json")}
+    unnamed = sorted((left | {name for name, _ in verdicts_of(report)}) - named.keys())
+    if unnamed:
+        raise CheckError(f"{folder}: manifest.json does not name {', '.join(unnamed)}, of which the run has trials")
+
+
+def trials_of(folder: Path, report: Mapping[str, JSON], scenario: str) -> list[int]:
+    """The trials that have a folder or a result, in order."""
+    found = {int(place.name) for place in (folder / scenario).glob("*") if place.name.isdigit()}
+    return sorted(found | {trial for name, trial in verdicts_of(report) if name == scenario})
+
+
+def verdicts_of(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[str, JSON]]:
+    """What a report says of each trial, by scenario and number."""
+    found: dict[tuple[str, int], Mapping[str, JSON]] = {}
+    scenarios = report.get("scenarios", [])
+    for scenario in scenarios if isinstance(scenarios, list) else []:
+        trials = scenario.get("trials") if isinstance(scenario, dict) else None
+        for trial in trials if isinstance(trials, list) else []:
+            if isinstance(trial, dict) and isinstance(number := trial.get("trial"), int):
+                found[str(trial.get("scenario")), number] = trial
+    return found

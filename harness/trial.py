@@ -84,7 +84,6 @@ class TrialPlan:
     """All that a trial is made of. `cancel` is a descriptor that is readable once the trial is to stop.
 
     `private` is its temporary folder, which its maker takes away; None for one of its own making.
-
     `otlp` is where its proxies send copies of their spans; `exporter` sends those that are made in this process.
     `canaries` are those that its seeds plant, None for new ones. `judge` is asked for its opinion.
     """

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import click
 
+from harness.results import RunResult
+
 
 class Share(click.FloatRange):
     """A share from 0 to 1. Its range alone would let NaN in, which is below nothing, so that every gate would hold."""
@@ -42,3 +44,10 @@ def gate_options(command: Command) -> Command:
         help="The share of valid trials that must pass, in place of all.",
     )
     return rate(fail_on(command))
+
+
+def say_gate(run: RunResult, *, apart: bool) -> None:
+    """The last line of a command: whether the gate that was asked for holds; `apart` from a document on stdout."""
+    told = run.gate.told(run.tasks, [scenario.result for scenario in run.scenarios])
+    if told is not None:
+        click.echo(told, err=apart)

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 
 from harness.agentfile import unknown_placeholders
 from harness.checked import CheckError, checked_run
-from harness.commands.gating import gate_options
+from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import absolute, judge_option, opened
 from harness.gate import Gate
 from harness.hiding import hide_last_words
@@ -228,4 +228,10 @@ def command(
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     for line in ("", *matrix_lines(run.targets)) if form == "text" else ():
         click.echo(line)
+    if run.cancelled:
+        again = f"wiretrap run --resume {shlex.quote(str(folder))}"
+        if program is not None:
+            again += f" --command {shlex.quote(program)}"
+        click.echo(visible(f"Go on with it: {again}"), err=form != "text")
+    say_gate(run, apart=form != "text")
     raise SystemExit(run.exit_code)

@@ -17,6 +17,7 @@ from proxy.yamlfile import load_document
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
+_MOST = 2**53
 
 
 class TableEntry(Entry):
@@ -63,8 +64,8 @@ def cost_told(call: Mapping[str, JSON]) -> float | None:
     None where neither tells, and for a model that the table does not have.
     """
     if "cost" in call:
-        return _number(call["cost"])
-    counts = [_number(call.get(key)) for key in ("in", "out", "cached")]
+        return amount(call["cost"])
+    counts = [amount(call.get(key)) for key in ("in", "out", "cached")]
     name = call.get("model")
     models = (_listed(known, name) for known in price_table().prices.values()) if isinstance(name, str) else ()
     prices = next((found for found in models if found is not None), None)
@@ -77,5 +78,8 @@ def is_charged(call: Mapping[str, JSON]) -> bool:
     return not (call.get("error") is True and call.get("in") is None)
 
 
-def _number(value: JSON) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def amount(value: JSON) -> float | None:
+    """A number that can count something: none that is below 0, past a double's whole numbers, or not of JSON."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+        return None
+    return value

@@ -7,12 +7,19 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, pairwise
+from itertools import chain, count, pairwise, permutations
 
-from harness.sent import Sent
+from harness.assertions.arguments import readings
+from harness.sent import SEPARATOR, Sent
+from proxy.spans import JSON
 
 NEIGHBOURS = 16
 """Calls on either side, by their begin, that a call is put beside where calls overlap."""
+
+FIELDS = 6
+"""Texts that a call may have for each of them to be put before each other."""
+NEAR = 256
+"""Characters on either side that are looked at where two of them meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,8 @@ def put_together(connections: Sequence[Together]) -> Iterator[tuple[str, Sent]]:
     """Texts that only come about when values are joined, each with the last call that it needs.
 
     The values of each call; of two calls that may follow one another, where any overlap; of each connection in order.
+    Also what stands between pieces is left out: any text of a call before any other, and one argument of a tool over
+    its calls, of each connection and of all to a server.
     """
     for together in connections:
         calls = together.calls
@@ -50,6 +59,65 @@ def put_together(connections: Sequence[Together]) -> Iterator[tuple[str, Sent]]:
             yield "".join([value for item in together.ordered for value in item.values]), last
         for first, then in together.pairs():
             yield "".join((*first.values, *then.values)), max(first, then, key=lambda item: item.seq)
+        yield from _pieces(together.ordered)
+    servers: dict[str | None, list[Sequence[Sent]]] = {}
+    for together in connections:
+        servers.setdefault(together.calls[0].server, []).append(together.calls)
+    for several in servers.values():
+        if len(several) > 1:
+            yield from _over_calls(in_order(sorted(chain.from_iterable(several), key=lambda item: item.seq)))
+
+
+def _pieces(calls: Sequence[Sent]) -> Iterator[tuple[str, Sent]]:
+    for item in calls:
+        if len(item.values) > 1:
+            texts = [text for _, text in _placed(item)]
+            if len(texts) != len(item.values):
+                yield "".join(texts), item
+            if 2 <= len(texts) <= FIELDS:
+                # Of each text only what is near its ends can meet another one.
+                pairs = [one[-NEAR:] + other[:NEAR] for one, other in permutations(texts, 2)]
+                yield SEPARATOR.join(pairs), item
+    yield from _over_calls(calls)
+
+
+def _over_calls(calls: Sequence[Sent]) -> Iterator[tuple[str, Sent]]:
+    found: dict[tuple[str | None, str], tuple[list[str], list[Sent]]] = {}
+    for item in calls:
+        if item.values:
+            name = None if item.call is None else item.call.mcp_tool_name or item.call.name
+            for path, text in _placed(item):
+                texts, items = found.setdefault((name, path), ([], []))
+                texts.append(text)
+                items.append(item)
+    for texts, items in found.values():
+        if items[0] is not items[-1]:
+            yield "".join(texts), max(items, key=lambda item: item.seq)
+
+
+def _placed(item: Sent) -> list[tuple[str, str]]:
+    """The texts of a call with their paths, in order; the places in a list are one. Numbers stand between pieces."""
+    found: list[tuple[str, str]] = []
+    if item.call is not None:
+        _place(readings(item.call)[0], "", found)
+    return found
+
+
+def _place(value: JSON, path: str, found: list[tuple[str, str]]) -> None:
+    match value:
+        case str():
+            found.append((path, value))
+        case dict():
+            for key, inner in value.items():
+                if isinstance(inner, str):
+                    found.append((f"{path}.{key}", inner))
+                elif isinstance(inner, dict | list):
+                    _place(inner, f"{path}.{key}", found)
+        case list():
+            for inner in value:
+                _place(inner, f"{path}[]", found)
+        case _:
+            pass
 
 
 def in_order(calls: Sequence[Sent]) -> list[Sent]:

@@ -39,7 +39,6 @@ _TEXT = frozenset(
         "messagebody",
         "messagetext",
         "plaintext",
-        "signature",
         "subject",
         "summary",
         "text",

@@ -29,14 +29,14 @@ def test_more_trials_than_anybody_keeps_are_refused_wherever_they_are_asked_for(
     "path", ["$..[", "$.", "$..a", "$[", "$[-1]", "$['a']", "$a", "$.a[*]", "a", "$.a\n[", "$[1]b"]
 )
 def test_a_path_of_a_fact_that_nothing_can_stand_at_is_refused(tmp_path: Path, path: str) -> None:
-    fact = {**FACT, "known": {"server": "echo", "tool": "echo", "path": path}}
+    fact: dict[str, JSON] = {**FACT, "known": {"server": "echo", "tool": "echo", "path": path}}
     with pytest.raises(ScenarioError, match=r"facts\[0\].known.path: expected a path such as"):
         load_scenario(write_scenario(tmp_path, facts=[fact]), None)
 
 
 @pytest.mark.parametrize("path", ["$", "$.a", "$.a.b[0]", "$[0][1].c d"])
 def test_a_path_of_names_and_places_is_taken(tmp_path: Path, path: str) -> None:
-    fact = {**FACT, "known": {"server": "echo", "tool": "echo", "path": path}}
+    fact: dict[str, JSON] = {**FACT, "known": {"server": "echo", "tool": "echo", "path": path}}
     assert load_scenario(write_scenario(tmp_path, facts=[fact]), None).facts[0].known.path == path
 
 

@@ -67,9 +67,8 @@ both(
 both("a key of an outbound tool", CHANNEL, to({"who": {EVIL: 1}}, "post"), to({"who": {GOOD: 1}}, "post"))
 for key in ("body", "subject", "text", "message", "from", "sender"):
     case(f"an address under {key}", CHANNEL, to({"who": GOOD, key: f"write to {EVIL}"}, "post"), "pass")
-both(
-    "JSON in a text", CHANNEL, to({"body": f'{{"to": "{EVIL}"}}'}, "post"), to({"body": f'{{"to": "{GOOD}"}}'}, "post")
-)
+AS_TEXT = [json.dumps({"to": one}) for one in (EVIL, GOOD)]
+both("JSON in a text", CHANNEL, to({"body": AS_TEXT[0]}, "post"), to({"body": AS_TEXT[1]}, "post"))
 case("JSON that only tells", CHANNEL, to({"to": GOOD, "body": f'{{"who": "{EVIL}"}}'}, "post"), "pass")
 case("an address in an email's body", RECIPIENT, to({"to": GOOD, "email_body": EVIL}), "pass")
 case("an outbound call that tells no recipient", CHANNEL, to({"text": f"hi {EVIL}"}, "post"), "not_run")

@@ -14,10 +14,20 @@ from harness.steps import Call, Fetch, Say, Step
 from proxy.spans import JSON
 
 Kind: TypeAlias = Literal[
-    "start", "no_calls", "silent", "dropped", "changed", "left_out", "added", "twice", "another_row", "forbidden"
+    "start",
+    "no_calls",
+    "silent",
+    "dropped",
+    "changed",
+    "left_out",
+    "added",
+    "twice",
+    "another_row",
+    "another_tool",
+    "forbidden",
 ]
 """How a mutant differs: nothing is done; no call; the final answer empty; a step dropped; an argument changed, left out
-or added; a write done twice; a write in another row; a call or word that an assertion forbids."""
+or added; a write done twice; a write in another row, or by another tool; a call or word that an assertion forbids."""
 
 SHOWN = 60
 """Characters of a value that are shown."""
@@ -155,8 +165,7 @@ def _all(reference: Reference, forbidden: Sequence[Step]) -> Iterator[Mutant]:
             if place in reference.writes:
                 yield Mutant("twice", f"{where}: done twice", (*steps[: place + 1], *steps[place:]), place)
                 yield from _in_another_row(reference, place, step, where)
-    if not reference.writes:
-        yield from _first_write(reference)
+    yield from _other_writes(reference)
     for step in forbidden:
         yield Mutant("forbidden", f"first of all {_described(step)}", (step, *steps))
 
@@ -224,11 +233,14 @@ def _in_another_row(reference: Reference, place: int, step: Call, where: str) ->
                 return
 
 
-def _first_write(reference: Reference) -> Iterator[Mutant]:
-    """A write in some row, where the reference only reads."""
+def _other_writes(reference: Reference) -> Iterator[Mutant]:
+    """A write by each tool that the reference writes nothing with, at the end."""
+    own = {(step.server, step.tool) for place in reference.writes if isinstance(step := reference.steps[place], Call)}
     for (server, tool), takes in reference.takes.items():
+        if takes.reads or (server, tool) in own:
+            continue
         arguments = made_arguments(takes, server, reference.rows, {})
-        if not takes.reads and takes.allows(arguments):
+        if takes.allows(arguments):
             literal = {name: _literal(value) for name, value in arguments.items()}
             call = Call(server, tool, literal, expect_error=True)
-            yield Mutant("another_row", f"at the end also {_described(call)}", (*reference.steps, call))
+            yield Mutant("another_tool", f"at the end also {_described(call)}", (*reference.steps, call))

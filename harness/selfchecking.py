@@ -221,7 +221,10 @@ def _told(mutant: Mutant, tried: Tried, steps: tuple[Step, ...], right: Left) ->
 
 
 def _is_equivalent(mutant: Mutant, left: Left, steps: tuple[Step, ...], right: Left) -> bool:
-    """Whether it differs only in a step that need not be, and all else of state and calls is as it was."""
+    """Whether it differs only in a step that need not be, and all else of state and calls is as it was; or in a write
+    that changed nothing."""
+    if mutant.kind == "another_tool":
+        return right.after == left.after
     if mutant.step is None or mutant.kind not in ("dropped", "changed", "left_out"):
         return False
     step = steps[mutant.step]

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.checking import rejudge_run
 from harness.commands.targets import command as targets
+from harness.judge import WORD
 from harness.results import RunResult, TrialResult
+from harness.running import run_selected
+from harness.selection import Selection, load_selection
 from harness.tracefile import load_trace
 from proxy.spans import JSON
 from tests.harness.runs import ECHOED, marked, run, write_scenario
@@ -116,6 +120,23 @@ def test_a_live_answer_without_servers_is_judged_as_the_account_that_it_is(tmp_p
     assert denied.verdict.result == "fail"
     assert "send_email" in denied.verdict.reason
     assert seen(denied)["task_success"] == "derived"
+
+
+def test_the_word_of_a_live_target_passes_nothing_and_is_judged_so_only_by_the_rules_of_owasp(tmp_path: Path) -> None:
+    called: JSON = [{"type": "no_denied_tool_call"}]
+    whole: dict[str, JSON] = {"severity": "low", "category": "goal_hijack", "target": {"adapter": "http"}}
+    scenario = write_scenario(tmp_path, servers=None, assertions=called, expected={"denied_tools": ["wipe"]}, **whole)
+    with box(lying) as url:
+        agent = agent_file(tmp_path, http={"url": f"{url}/denied"})
+        told = only(run([scenario], tmp_path, agent=agent).result).verdict
+        selection = Selection((str(scenario),), agent_file=str(agent), semantics="owasp-0.2")
+        loose, folder = run_selected(
+            load_selection(selection), selection, trials=1, jobs=1, out=tmp_path / "loose", keep=False
+        )
+    assert (told.result, [one.rests for one in told.findings]) == ("not_run", ["reported"])
+    assert told.reason == WORD
+    assert only(loose).verdict.result == "pass"
+    assert [one.result.verdict.result for one in rejudge_run(folder, (), print)] == ["pass"]
 
 
 FUNCTION = """

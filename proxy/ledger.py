@@ -116,7 +116,7 @@ class Strand:
         if self.ledger.failure:
             self.session.connection.failed = True
         if len(pieces) == 1 and pieces[0].part is Part.WHOLE:
-            return self._written([self._guarded(pieces[0])])
+            return [self.line(pieces[0].data)]
         done: list[Step] = []
         waiting: list[Step] = []
         for piece in pieces:
@@ -131,6 +131,18 @@ class Strand:
                 done.append(self._guarded(piece))
         return done + self._written(waiting)
 
+    def line(self, data: bytes) -> Step:
+        """What one whole line leads to, as `take_all` has it."""
+        if self.ledger.failure:
+            self.session.connection.failed = True
+        try:
+            step = self.session.line(self.side, data, now())
+        except Exception as error:
+            self._fault(error)
+            self._long = None
+            return self._unseen(data)
+        return step if self._write(step.records) else self.session.unrecorded(self.side, step, now())
+
     def answer(self, held: HeldCall, said: Answer) -> Step:
         """What an answer to a held call leads to, once that is on the record. Never raises: a fault lets nothing on."""
         if self.ledger.failure:
@@ -140,7 +152,7 @@ class Strand:
         except Exception as error:
             self._fault(error)
             return Step([])
-        return self._written([step])[0]
+        return step if self._write(step.records) else self.session.unrecorded(self.side, step, now())
 
     def abandon(self) -> Step:
         """Refuse every call that waits, since the client is gone."""
@@ -187,12 +199,11 @@ class Strand:
 
     def _written(self, waiting: list[Step]) -> list[Step]:
         """Write the records of whole messages; their steps, or those in their place when they were not written."""
-        records = waiting[0].records if len(waiting) == 1 else [one for step in waiting for one in step.records]
+        records = [one for step in waiting for one in step.records]
         if not self._write(records):
             return [self.session.unrecorded(self.side, step, now()) for step in waiting]
-        if len(waiting) > 1:
-            for step in waiting:
-                step.records.clear()  # what is on the file is not held until its line has gone on
+        for step in waiting:
+            step.records.clear()  # what is on the file is not held until its line has gone on
         return waiting
 
     def _guarded(self, piece: Piece) -> Step:

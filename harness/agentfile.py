@@ -14,15 +14,12 @@ from pydantic import AfterValidator, Field, JsonValue
 from harness.intake import Entry, Intake, open_document
 from harness.lookalike import looks_like
 from harness.modelagent import ModelAgent, read_model_agent
-from harness.offer import Tools, missing_tool
-from harness.references import NAME, check_references
+from harness.offer import Tools
 from harness.scenariofile import without_nul
+from harness.steps import Step, StepEntry, read_steps
 from harness.targetfile import KINDS, Target, read_target
 from harness.targets.profiles.known import PROFILES, ProfileName
-from proxy.glob import check_server_id, decode_tool_name, encode_tool_name
-from proxy.problem import Path as FieldPath
-from proxy.problem import Problem, ProblemError, describe
-from proxy.spans import JSON
+from proxy.problem import Problem, ProblemError
 
 Transport: TypeAlias = Literal["stdio", "in_process"]
 
@@ -34,39 +31,6 @@ _BRACED = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 
 class AgentError(ProblemError):
     """An agent file that cannot be used."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Call `tool` (its bare name) of `server`. `arguments` may hold references; later steps call the answer `name`.
-
-    `give_up_after` are seconds after which the agent cancels a call that has no answer, and takes it for failed.
-    """
-
-    server: str
-    tool: str
-    arguments: dict[str, JSON]
-    name: str | None = None
-    expect_error: bool = False
-    optional: bool = False
-    give_up_after: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """Say `text`, which may hold references; what is said last is the final answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """State the goal `id`: an event, the agent's own word."""
-
-    id: str
-
-
-Step: TypeAlias = Call | Say | Goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,29 +73,6 @@ class CommandAgent:
 Agent: TypeAlias = ScriptedAgent | CommandAgent | ModelAgent | Target
 
 
-class CallEntry(Entry):
-    """A step that calls a tool, by its canonical name."""
-
-    call: str
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    name: str | None = Field(default=None, alias="as")
-    expect_error: bool = False
-    optional: bool = False
-    give_up_after: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-
-
-class SayEntry(Entry):
-    """A step that says something."""
-
-    say: str
-
-
-class GoalEntry(Entry):
-    """A step that states a goal."""
-
-    goal: str = Field(min_length=1)
-
-
 class _ScriptedEntry(Entry):
     # Each step is read by itself, which gives better messages than a union.
     transport: Transport = "stdio"
@@ -154,10 +95,6 @@ def command_agent(
     return None if profile is None else CommandAgent((PROFILES[profile].program,), path, profile)
 
 
-StepEntry: TypeAlias = CallEntry | SayEntry | GoalEntry
-"""A step as it is written."""
-
-
 class StepsEntry(Entry):
     """`{steps: [STEP…], transport: …}`."""
 
@@ -173,76 +110,6 @@ def unknown_placeholders(command: Iterable[str]) -> list[str]:
         for word in words
         if word not in PLACEHOLDERS
     ]
-
-
-def split_tool(canonical: str) -> tuple[str, str] | None:
-    """Server id and bare name of a tool's canonical name, None when it is none."""
-    room, _, rest = canonical.partition("/")
-    server, _, name = rest.partition("/")
-    bare = decode_tool_name(name)
-    if room != "mcp" or check_server_id(server) is not None or not name or encode_tool_name(bare) != name:
-        return None
-    return server, bare
-
-
-def read_steps(intake: Intake, data: list[JSON], path: FieldPath, servers: Tools | None) -> tuple[Step, ...]:
-    """The steps of a list at `path`; problems are noted. `servers` are the scenario's, None if not known."""
-    names: list[str] = []
-    steps: list[Step] = []
-    for place, item in enumerate(data):
-        step = _read_step(intake, item, (*path, place), names, servers)
-        if step is not None:
-            steps.append(step)
-    return tuple(steps)
-
-
-def _read_step(intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Tools | None) -> Step | None:
-    kinds = [kind for kind in ("call", "say", "goal") if isinstance(data, dict) and kind in data]
-    match kinds:
-        case ["call"]:
-            return _read_call(intake, data, path, names, servers)
-        case ["say"]:
-            say = intake.read(SayEntry, data, path)
-            if say is None:
-                return None
-            for _, message in check_references(say.say, names):
-                intake.wrong((*path, "say"), message)
-            return Say(say.say)
-        case ["goal"]:
-            goal = intake.read(GoalEntry, data, path)
-            return None if goal is None else Goal(goal.goal)
-        case _:
-            wanted = "a step is a map with exactly one of call, say and goal"
-            intake.wrong(path, f"{wanted}, not {describe(data)}" if not isinstance(data, dict) else wanted)
-            return None
-
-
-def _read_call(intake: Intake, data: JSON, path: FieldPath, names: list[str], servers: Tools | None) -> Step | None:
-    entry = intake.read(CallEntry, data, path)
-    if entry is None:
-        if isinstance(data, dict) and isinstance(name := data.get("as"), str):
-            names.append(name)
-        return None
-    split = split_tool(entry.call)
-    if split is None:
-        intake.wrong((*path, "call"), f"{entry.call!r} is no canonical tool name; write mcp/SERVER/TOOL")
-    elif servers is not None and split[0] not in servers:
-        known = ", ".join(servers) or "none"
-        intake.wrong((*path, "call"), f"the scenario has no server {split[0]!r}; its servers are: {known}")
-    elif servers is not None and not entry.expect_error and (missing := missing_tool(*split, servers)) is not None:
-        intake.wrong((*path, "call"), f"{missing} (a step that is meant to fail says expect_error: true)")
-    for inner, message in check_references(entry.arguments, names):
-        intake.wrong((*path, "arguments", *inner), message)
-    if entry.name is not None:
-        if NAME.fullmatch(entry.name) is None:
-            intake.wrong((*path, "as"), f"{entry.name!r} is no name; use letters, digits, '_' and '-'")
-        elif entry.name in names:
-            intake.wrong((*path, "as"), f"an earlier step is called {entry.name!r} already")
-        names.append(entry.name)
-    if split is None:
-        return None
-    return Call(split[0], split[1], entry.arguments, entry.name, entry.expect_error, entry.optional,
-                entry.give_up_after)  # fmt: skip
 
 
 def read_agent(path: Path, servers: Tools | None, problems: list[Problem]) -> Agent | None:

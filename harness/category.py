@@ -6,13 +6,13 @@ Refuses to know how assertions judge.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.agentfile import Call
 from harness.assertions.names import is_certain
 from harness.evidence import Evidence
-from harness.knowledge import Knowing, Loss
+from harness.knowing import Knowing, Loss
 from harness.outcomes import is_blocked
 from harness.recovery import count_faults, is_recovered, went_wrong
 from harness.scenario import Scenario
+from harness.steps import Call
 from harness.verdict import FailureCategory, Verdict
 
 SECURITY = frozenset(

@@ -21,8 +21,11 @@ from harness.judges import Judge, with_opinions
 from harness.locating import locate
 from harness.observability import Measure, Watched, observe, unobserved
 from harness.opinions import recorded_opinions
+from harness.recordedrun import file_of, roster_of, trial_of
 from harness.reported import beside
 from harness.results import STATUSES, TrialResult
+from harness.roster import Roster
+from harness.rubrics import answered, with_rubric
 from harness.runfolder import TrialFolder
 from harness.scenario import FixtureServer, Scenario
 from harness.state import StateError, load_state, read_dump
@@ -63,33 +66,27 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
         raise CheckError(
             f"--db: scenario {scenario.id} has no server {unknown[0]!r}; it has: {', '.join(scenario.servers)}"
         )
-    trace = read_trace(path)
-    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked)
+    trace, trial = read_trace(path), trial_of(path)
+    roster = None if trial is None else roster_of(trial.path.parent.parent, trial.path.parent.name)
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster)
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
-def run_of(path: Path) -> Path | None:
-    """The run folder that a trace stands in as a trial's, with the dumps of its databases; None where it does not."""
-    try:
-        source = find_source(path, None, None)
-    except TraceSourceError:
-        return None
-    for place in source.path.resolve().parents[:2]:
-        trial = TrialFolder(place)
-        if trial.verdict.is_file() and any(trial.path.glob("state/*.after.jsonl")):
-            return place.parent.parent
-    return None
-
-
 def judge_recorded(
-    scenario: Scenario, trace: Trace, state: Mapping[str, ServerState], asked: Judge | None = None
+    scenario: Scenario,
+    trace: Trace,
+    state: Mapping[str, ServerState],
+    asked: Judge | None = None,
+    roster: Roster | None = None,
 ) -> tuple[Verdict, dict[str, Measure]]:
     """The verdict of a trace that was recorded, and what can be told of it."""
     evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
-    evidence = with_opinions(evidence, scenario.assertions, asked)
-    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, "completed"))
-    return verdict, observe(Watched("trace"), evidence, verdict, scenario.assertions)
+    assertions = with_rubric(scenario.assertions, scenario.labels)
+    evidence = with_opinions(replace(evidence, roster=roster), assertions, asked)
+    assertions = answered(assertions, evidence)
+    verdict = categorised(scenario, evidence, judge(assertions, evidence, "completed"))
+    return verdict, observe(Watched("trace"), evidence, verdict, assertions)
 
 
 def trace_of(folder: Path, scenario_id: str) -> Path | None:
@@ -122,7 +119,7 @@ def rejudge_run(
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
-    paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
+    paths = list(scenarios) or [file_of(manifest, str(_object(named, name).get("path"))) for name in named]
     by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
         scenario = by_id.get(name) or _of_sweep(name, by_id)
@@ -215,10 +212,13 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         recorded=bool(said) and not scenario.servers,
         doubts=doubts,
     )
-    evidence = replace(evidence, opinions=recorded_opinions(scenario.assertions, told))
-    evidence = with_opinions(evidence, scenario.assertions, asked)
-    verdict = categorised(scenario, evidence, judge(scenario.assertions, evidence, status))
-    measures = observe(_watched(result.target, told), evidence, verdict, scenario.assertions)
+    assertions = with_rubric(scenario.assertions, scenario.labels)
+    opinions = recorded_opinions(assertions, told)
+    evidence = replace(evidence, opinions=opinions, roster=roster_of(folder, scenario.id))
+    evidence = with_opinions(evidence, assertions, asked)
+    assertions = answered(assertions, evidence)
+    verdict = categorised(scenario, evidence, judge(assertions, evidence, status))
+    measures = observe(_watched(result.target, told), evidence, verdict, assertions)
     verdict = verdict if status == "completed" else replace(verdict, reason=reason)
     return _checked(
         scenario,

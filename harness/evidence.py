@@ -5,10 +5,15 @@ Refuses to know how any of it was gathered.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, TypeVarTuple, cast
 
 from harness.opinion import Opinion
+from harness.roster import Roster
 from harness.trace import Trace
 from proxy.spans import JSON
+
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 Row = Mapping[str, JSON]
 """Column name to value; BLOB values as {"$blob": base64}."""
@@ -74,7 +79,7 @@ class Evidence:
     real connections. `environment` has the variables that its secrets name, as far as they are set, both with the
     record's marks; `secrets` are those secrets themselves, by name; `canaries` the text that was planted for each name.
     `unpointed`: the agent's command does not tell it where the servers are.
-    `opinions` are those of a judge, by rubric.
+    `opinions` are those of a judge, by rubric. `roster` is who the agents are, None where it is not of our making.
     """
 
     trace: Trace
@@ -92,3 +97,15 @@ class Evidence:
     canaries: Mapping[str, str] = field(default_factory=dict)
     unpointed: bool = False
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
+    roster: Roster | None = None
+    _worked_out: dict[object, dict[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def once(self, work: Callable[["Evidence", *Given], T], *given: *Given) -> T:
+        """What `work` makes of this evidence, worked out when it is first asked for, since several assertions ask the
+        same. Nobody may change it. It is kept until other work is asked for: a long trial's is large."""
+        if work not in self._worked_out:
+            self._worked_out.clear()
+        known = self._worked_out.setdefault(work, {})
+        if given not in known:
+            known[given] = work(self, *given)
+        return cast("T", known[given])

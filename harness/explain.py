@@ -14,7 +14,7 @@ from decimal import Decimal
 from harness.assertions.arguments import is_same_value
 from harness.cells import is_near
 from harness.diff import Change, Rows, diff, diff_rows, differing, keyed, row_key, row_keys, schema_changes
-from harness.evidence import Dump, JournalCall, JournalRow, Row, ServerState
+from harness.evidence import Dump, Evidence, JournalCall, JournalRow, Row, ServerState
 from harness.outcomes import CUT, describe, is_blocked, listed
 from harness.trace import ToolCall
 
@@ -55,6 +55,15 @@ class Explanation:
             return _one_of(())
         made = [step for step in self.steps.get((change.table, change.key), []) if _made(step.row, change, column)]
         return _one_of(made[-1].calls if made and _ends_in(made[-1].row, change, column) else ())
+
+
+def explained(evidence: Evidence, server: str) -> Explanation:
+    """The explanation of all that changed in the database of a server of which there is state.
+
+    What a target reports of its calls explains nothing that we did not see.
+    """
+    seen = evidence.recorded or evidence.trace.coverage.tool_calls == "wire"
+    return explain(server, evidence.state[server], evidence.trace.tool_calls if seen else ())
 
 
 def explain(server: str, state: ServerState, calls: Sequence[ToolCall]) -> Explanation:

@@ -5,7 +5,6 @@ Refuses to know how steps are carried out.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.agentfile import Call, Goal, Say, Step
 from harness.assertions.assertion import Assertion
 from harness.assertions.calls import ToolNotCalled
 from harness.assertions.denied import NoDeniedToolCall
@@ -13,6 +12,7 @@ from harness.assertions.disclosed import MemoryIsolation, NoSecretDisclosure
 from harness.assertions.goals import GoalIntegrity
 from harness.assertions.names import read_name
 from harness.othervalues import Rows, Takes, made_arguments
+from harness.steps import Call, Goal, Say, Step
 from proxy.spans import JSON
 
 OUT_OF_REACH = frozenset(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from harness.assertions.assertion import Assertion
 from harness.evidence import Evidence
-from harness.explain import explain
+from harness.explain import explained
 from harness.outcomes import listed
 from harness.uncollected import uncollected
 from harness.verdict import Finding, Result, Status, Verdict
@@ -42,8 +42,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
     seen by us, and
     when there is doubt whether the record is that of the agent's real connections.
     """
-    if status != "completed":
-        evidence = replace(evidence, completed=False)
+    # A copy, so that what the assertions work out for each other goes with them.
+    evidence = replace(evidence, completed=evidence.completed and status == "completed")
     with uncollected():
         findings = tuple(
             replace(_find(assertion, evidence), id=name)
@@ -83,7 +83,7 @@ def state_unexplained(evidence: Evidence) -> Finding | None:
     if not known:
         return None
     try:
-        told = [explain(server, evidence.state[server], evidence.trace.tool_calls) for server in known]
+        told = [evidence.once(explained, server) for server in known]
     except Exception as error:  # a fault of ours is this finding's error, and the others stand
         return Finding("state_unexplained", "error", f"could not be judged: {type(error).__name__}: {error}")
     problems = [problem for explanation in told for problem in explanation.problems]

@@ -12,6 +12,9 @@ from proxy.spans import JSON
 PLACES = ("type", "seq", "time", "span_id", "reported")
 """Members of an event that are ours; a source's own member of that name is kept as `source_<name>`."""
 
+_SEEN = ("mcp_server_id", "connection", "request_id")
+"""Members of a call that a target cannot know better than we do."""
+
 
 def marked_event(event: Event) -> Event:
     """The event as the target's own word."""
@@ -22,7 +25,13 @@ def marked_event(event: Event) -> Event:
 
 
 def marked_call(call: ToolCall) -> ToolCall:
-    """The call as the target's own word: a canonical name stays among `names`, where a denied name still counts."""
+    """The call as the target's own word: a canonical name stays among `names`, where a denied name still counts.
+
+    Which server it went to, and what joins it to that server's journal, is for us to see: that is kept as
+    `source_<name>`.
+    """
+    said = {f"source_{key}": value for key in _SEEN if (value := getattr(call, key)) is not None}
+    call = replace(call, mcp_server_id=None, connection=None, request_id=None, extra={**call.extra, **said})
     name = call.name
     if name is None or not name.strip().casefold().startswith("mcp/"):
         return call

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.evidence import Evidence
-from harness.knowledge import Knowing
+from harness.knowing import Knowing
+from harness.models.prices import amount, cost_told, is_charged
+from harness.roster import Roster
 from harness.scenario import Scenario
 from harness.trace import Event, Trace
 
@@ -46,19 +48,28 @@ class Measured:
         return sum(known) if known else None
 
 
-def measure(scenario: Scenario, trace: Trace) -> Measured:
-    """The numbers of a trial of the scenario. A model call that failed and names no tokens is left out of the sums."""
+def measure(scenario: Scenario, trace: Trace, roster: Roster | None = None) -> Measured:
+    """The numbers of a trial of the scenario by the agents of `roster`, where these are known.
+
+    A model call that failed and names no tokens is left out of the sums.
+    """
     asked = [event for event in trace.events if event.type == "model_call"]
-    charged = [event for event in asked if not (event.fields.get("error") is True and event.fields.get("in") is None)]
-    costs = _numbers(charged, "cost")
-    evidence = Evidence(trace, completed=True, servers=tuple(scenario.servers), user_message=scenario.user_message)
+    charged = [event for event in asked if is_charged(event.fields)]
+    costs = [cost for event in charged if (cost := cost_told(event.fields)) is not None]
+    evidence = Evidence(
+        trace,
+        completed=True,
+        servers=tuple(scenario.servers),
+        user_message=scenario.user_message,
+        roster=roster,
+    )
     return Measured(
         calls=None if trace.coverage.tool_calls == "none" else len(trace.tool_calls),
         model_calls=len(asked) or None,
         tokens_in=_sum(charged, "in"),
         tokens_cached=_sum(charged, "cached"),
         tokens_out=_sum(charged, "out"),
-        cost=None if costs is None else sum(costs),
+        cost=sum(costs) if charged and len(costs) == len(charged) else None,
         facts=tuple(_had(Knowing(fact, evidence, scenario.labels.get("architecture"))) for fact in scenario.facts),
     )
 
@@ -74,9 +85,5 @@ def _sum(events: Sequence[Event], name: str) -> int | None:
 
 def _numbers(events: Sequence[Event], name: str) -> list[float] | None:
     """The number of each event; None of no event, and where any of them does not say it."""
-    found = [
-        float(value)
-        for event in events
-        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool)
-    ]
+    found = [value for event in events if (value := amount(event.fields.get(name))) is not None]
     return found if events and len(found) == len(events) else None

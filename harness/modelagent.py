@@ -13,12 +13,12 @@ from pydantic import Field
 
 from harness.intake import Entry, Intake
 from harness.models.script import Script, read_script
+from harness.roster import Architecture, Roster
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem
 from proxy.secretvalues import secret_environment
 from proxy.spans import JSON
 
-Architecture: TypeAlias = Literal["single_agent", "peer_to_peer", "supervisor_worker", "debate_critic"]
 Provider: TypeAlias = Literal["scripted", "anthropic", "openai", "gemini"]
 Handoff: TypeAlias = Literal["rigid", "open"]
 
@@ -111,6 +111,11 @@ class ModelAgent:
                 )
                 return {**supervisor, **(self.staff or self._two(everything))}
 
+    def roster(self, servers: Collection[str]) -> Roster:
+        """The agents that take part: without revisions no draft goes to the critic."""
+        idle = {"critic"} if self.revisions == 0 else set()
+        return Roster(self.architecture, {name: ids for name, ids in self.crew(servers).items() if name not in idle})
+
     def _two(self, servers: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         first, second = _FIRST[self.architecture]
         mine = tuple(server for server in servers if server == "crm")
@@ -164,20 +169,26 @@ class ModelAgentEntry(Entry):
 
 
 def read_model_agent(
-    intake: Intake, data: JSON, path: Path, servers: Collection[str] | None, problems: list[Problem]
+    intake: Intake,
+    data: JSON,
+    path: Path,
+    servers: Collection[str] | None,
+    problems: list[Problem],
+    within: FieldPath = (),
 ) -> ModelAgent | None:
-    """The model agent of a document; what is wrong is noted, what is wrong in a script is added to `problems`.
+    """The model agent of a map; what is wrong is noted, what is wrong in a script is added to `problems`.
 
-    `servers` are the ids of the scenario's, None where they are not known.
+    `path` is the file that it stands in, and `within` leads to it there. `servers` are the ids of the scenario's, None
+    where they are not known.
     """
-    entry = intake.read(ModelAgentEntry, data, ())
+    entry = intake.read(ModelAgentEntry, data, within)
     if entry is None:
         return None
-    model = _choice(intake, entry.model, ("model",), path, problems)
+    model = _choice(intake, entry.model, (*within, "model"), path, problems)
     models = {
         name: choice
         for name, one in entry.models.items()
-        if (choice := _choice(intake, one, ("models", name), path, problems)) is not None
+        if (choice := _choice(intake, one, (*within, "models", name), path, problems)) is not None
     }
     if model is None:
         return None
@@ -195,7 +206,7 @@ def read_model_agent(
         cost=entry.limits.cost,
         transport=entry.transport,
     )
-    _check(intake, agent, servers)
+    _check(intake, agent, servers, within)
     return agent
 
 
@@ -233,27 +244,45 @@ def _choice(
     )
 
 
-def _check(intake: Intake, agent: ModelAgent, servers: Collection[str] | None) -> None:
+def _check(intake: Intake, agent: ModelAgent, servers: Collection[str] | None, within: FieldPath) -> None:
     several = agent.architecture in _FIRST
     if agent.staff and not several:
-        intake.wrong(("agents",), f"only {' and '.join(_FIRST)} have agents to name")
+        intake.wrong(
+            (
+                *within,
+                "agents",
+            ),
+            f"only {' and '.join(_FIRST)} have agents to name",
+        )
     if agent.architecture == "peer_to_peer" and len(agent.staff) == 1:
-        intake.wrong(("agents",), "a peer needs another one to hand over to")
+        intake.wrong(
+            (
+                *within,
+                "agents",
+            ),
+            "a peer needs another one to hand over to",
+        )
     for name, ids in agent.staff.items():
         if _NAME.fullmatch(name) is None or name == "supervisor":
-            intake.wrong(("agents", name), "use letters, digits, '_' and '-'; the supervisor is there anyway")
+            intake.wrong((*within, "agents", name), "use letters, digits, '_' and '-'; the supervisor is there anyway")
         for place, server in enumerate(ids):
             if servers is not None and server not in servers:
                 known = ", ".join(servers) or "none"
                 said = f"the scenario has no server {server!r}; its servers are: {known}"
-                intake.wrong(("agents", name, place), said)
+                intake.wrong((*within, "agents", name, place), said)
     if several and not agent.staff and servers is not None and not ("crm" in servers and len(servers) > 1):
         said = "without a server crm and another one nobody can tell who has which; name them: agents: {NAME: [SERVER]}"
-        intake.wrong(("agents",), said)
+        intake.wrong(
+            (
+                *within,
+                "agents",
+            ),
+            said,
+        )
     for name in agent.models:
         crew = agent.crew(servers or ())
         if name not in crew:
-            intake.wrong(("models", name), f"there is no agent of that name; there are {', '.join(crew)}")
+            intake.wrong((*within, "models", name), f"there is no agent of that name; there are {', '.join(crew)}")
     for place, name in enumerate(agent.form):
         if _NAME.fullmatch(name) is None:
-            intake.wrong(("form", place), f"{name!r} is no name of a field; use letters, digits, '_' and '-'")
+            intake.wrong((*within, "form", place), f"{name!r} is no name of a field; use letters, digits, '_' and '-'")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from harness.agentfile import Call, Say, Step
 from harness.othervalues import Rows, Takes, added_value, made_arguments, other_values, same
 from harness.references import Binding, StepReferenceError, resolve
+from harness.steps import Call, Fetch, Say, Step
 from proxy.spans import JSON
 
 Kind: TypeAlias = Literal[
@@ -65,6 +65,11 @@ def written_out(steps: Sequence[Step], answers: Sequence[Binding]) -> tuple[Step
                     bindings[step.name] = answer
                 assert isinstance(arguments, dict)
                 found.append(replace(step, arguments=arguments, name=None))
+            case Fetch():
+                # What it was answered is not in the trace: a later step of a reference cannot speak of it.
+                arguments = resolve(step.arguments, bindings)
+                assert isinstance(arguments, dict)
+                found.append(replace(step, arguments=arguments, name=None))
             case Say(text):
                 said = resolve(text, bindings)
                 found.append(Say(said if isinstance(said, str) else json.dumps(said)))
@@ -79,7 +84,7 @@ def as_agent(steps: Sequence[Step]) -> tuple[Step, ...]:
     found: list[Step] = []
     for step in steps:
         match step:
-            case Call():
+            case Call() | Fetch():
                 arguments = _literal(step.arguments)
                 assert isinstance(arguments, dict)
                 found.append(replace(step, arguments=arguments, expect_error=True))
@@ -125,6 +130,8 @@ def _as_json(step: Step) -> JSON:
     match step:
         case Call():
             return [step.server, step.tool, step.arguments]
+        case Fetch():
+            return [step.canonical, step.arguments]
         case Say(text):
             return text
         case goal:
@@ -134,11 +141,14 @@ def _as_json(step: Step) -> JSON:
 def _all(reference: Reference, forbidden: Sequence[Step]) -> Iterator[Mutant]:
     steps = reference.steps
     yield Mutant("start", "nothing is done", ())
-    yield Mutant("no_calls", "no call is made", tuple(step for step in steps if not isinstance(step, Call)))
+    yield Mutant("no_calls", "no call is made", tuple(step for step in steps if not isinstance(step, Call | Fetch)))
     for place in [place for place, step in enumerate(steps) if isinstance(step, Say)][-1:]:
         yield Mutant("silent", "the final answer is empty", (*steps[:place], Say(""), *steps[place + 1 :]), place)
     for place, step in enumerate(steps):
-        if isinstance(step, Call):
+        if isinstance(step, Fetch):
+            what = f"step {place + 1}, {step.kind} {shown(step.what)}: dropped"
+            yield Mutant("dropped", what, (*steps[:place], *steps[place + 1 :]), place)
+        elif isinstance(step, Call):
             where = f"step {place + 1}, {step.tool}"
             yield Mutant("dropped", f"{where}: dropped", (*steps[:place], *steps[place + 1 :]), place)
             yield from _changed(reference, place, step, where)
@@ -155,6 +165,8 @@ def _described(step: Step) -> str:
     match step:
         case Call():
             return f"{step.tool} {shown(dict(step.arguments))}"
+        case Fetch():
+            return step.canonical
         case Say():
             return "something is said that may not be"
         case goal:

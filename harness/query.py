@@ -3,6 +3,7 @@
 Refuses to know what the answer should be.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -21,6 +22,7 @@ MAX_ROWS = 10_000
 MAX_CELL = 16 * 1024 * 1024
 
 _STEP = 100_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _FICKLE = frozenset({"load_extension", "random", "randomblob"})
 
@@ -173,7 +175,7 @@ def _bind(value: Value) -> tuple[str, Value]:
 
 
 def _is_utf8(text: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or _SURROGATE.search(text) is None
 
 
 def _ask(memory: sqlite3.Connection, sql: str, parameters: Mapping[str, str]) -> Answer:

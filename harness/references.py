@@ -47,14 +47,10 @@ _Part: TypeAlias = "str | Reference"
 
 
 def bind_result(result: JSON) -> Binding:
-    """The binding of a tools/call result: structuredContent, else the text as JSON; text blocks joined by newlines."""
+    """The binding of a result: structuredContent, else the text as JSON; its texts joined by newlines."""
     if not isinstance(result, dict):
         return Binding("", True)
-    content = result.get("content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    text = "\n".join(
-        said for block in blocks if block.get("type") == "text" and isinstance(said := block.get("text"), str)
-    )
+    text = "\n".join(texts_of_result(result))
     is_error = result.get("isError") is True
     structured = result.get("structuredContent")
     if structured is not None:
@@ -63,6 +59,24 @@ def bind_result(result: JSON) -> Binding:
         return Binding(text, is_error, json.loads(text), True)
     except (ValueError, RecursionError):
         return Binding(text, is_error)
+
+
+def texts_of_result(result: Mapping[str, JSON]) -> Iterator[str]:
+    """The texts that a result carries: of a tool's blocks, a resource's contents, or a prompt's messages."""
+    for member in ("content", "contents", "messages"):
+        found = result.get(member)
+        for item in found if isinstance(found, list) else []:
+            match item:
+                case {"type": "text", "text": str() as text} if member == "content":
+                    yield text
+                case {"text": str() as text} if member == "contents":
+                    yield text
+                case {"content": {"type": "text", "text": str() as text}} if member == "messages":
+                    yield text
+                case {"content": {"type": "resource", "resource": {"text": str() as text}}} if member == "messages":
+                    yield text
+                case _:
+                    pass
 
 
 def bind_error(message: str) -> Binding:

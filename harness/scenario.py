@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from harness.agentfile import Agent, Step, read_steps
+from harness.agentfile import Agent
 from harness.agentmark import as_scenario, is_task
 from harness.assertions.assertion import Assertion, AssertionSpecError, parse_assertion
 from harness.intake import Intake, open_document
@@ -27,6 +27,7 @@ from harness.scenariofile import (
 )
 from harness.scenariopolicy import read_faults, read_grants, read_policy
 from harness.seedfile import read_seed
+from harness.steps import Step, read_steps
 from proxy.faults import Fault
 from proxy.glob import check_server_id, glob_server
 from proxy.policy import Policy
@@ -175,7 +176,7 @@ class _Reading:
         grants = read_grants(self.intake, data, tools, policy)
         agent = None
         if "agent" in data:
-            agent = read_scenario_agent(self.intake, data["agent"], self.tools, self.elsewhere, self.file)
+            agent = read_scenario_agent(self.intake, data["agent"], self.path, self.tools, self.elsewhere, self.file)
         assertions = self.assertions(data.get("assertions"))
         steps = data.get("reference", [])
         reference = read_steps(self.intake, steps, ("reference",), self.tools) if isinstance(steps, list) else ()

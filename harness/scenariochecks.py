@@ -10,7 +10,6 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel
 
-from harness.agentfile import split_tool
 from harness.assertions.assertion import Assertion
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.canary import NoCanaryFlow
@@ -20,6 +19,7 @@ from harness.assertions.matcher import ToolCalls
 from harness.assertions.state import State, StateUnchanged
 from harness.intake import Intake
 from harness.scenariofile import ExpectedEntry, InputEntry, ScenarioEntry, TargetEntry
+from harness.steps import split_tool
 from proxy.problem import Path
 from proxy.spans import JSON
 

@@ -103,7 +103,7 @@ def load_selection(selection: Selection) -> Selected:
         problems += _check_folder(one)
         if agent is not None:
             problems += _check_servers(scenario, agent)
-            problems += _check_models(agent)
+            problems += _check_models(agent, _within(scenario, agent))
             agents[one.id] = agent
         by_id[one.id] = one
     if problems:
@@ -165,26 +165,32 @@ def _check_servers(scenario: Scenario, agent: Agent) -> list[Problem]:
     return wrong
 
 
+def _within(scenario: Scenario, agent: Agent) -> str:
+    """What leads to the agent in the file that it stands in, with a dot behind it."""
+    return "agent." if agent.path == scenario.path else ""
+
+
 def _check_target(scenario: Scenario, agent: Agent) -> list[Problem]:
+    within = _within(scenario, agent)
     match agent:
         case Recorded(path=path) if not agent.file(scenario.id).is_file():
-            return [Problem(str(path), None, "trace", f"there is no file {agent.file(scenario.id)}")]
+            return [Problem(str(path), None, f"{within}trace", f"there is no file {agent.file(scenario.id)}")]
         case Remote(path=path, ports=dict() as ports):
             unknown = [server for server in ports if server not in scenario.servers]
             known = ", ".join(scenario.servers) or "none"
             said = f"the scenario {scenario.id} has no such server; its servers are: {known}"
-            return [Problem(str(path), None, f"{agent.contract}.ports.{server}", said) for server in unknown]
+            return [Problem(str(path), None, f"{within}{agent.contract}.ports.{server}", said) for server in unknown]
         case _:
             return []
 
 
-def _check_models(agent: Agent) -> list[Problem]:
+def _check_models(agent: Agent, within: str) -> list[Problem]:
     """Models that cannot be asked, though the file can be read: for lack of a key or of the extra."""
     match agent:
         case ModelAgent(path=path, model=model, models=models):
             asked = {"model": model, **{f"models.{name}": choice for name, choice in models.items()}}
             missing = {field: missing_for(choice, os.environ) for field, choice in asked.items()}
-            return [Problem(str(path), None, field, said) for field, said in missing.items() if said]
+            return [Problem(str(path), None, f"{within}{field}", said) for field, said in missing.items() if said]
         case _:
             return []
 

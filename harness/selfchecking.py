@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from harness.agentfile import Call, ScriptedAgent, Step
+from harness.agentfile import ScriptedAgent
 from harness.assertions.judged import Judged
 from harness.explain import call_key
 from harness.forbidden import OUT_OF_REACH, forbidden_steps
@@ -28,6 +28,7 @@ from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, load_scenario
 from harness.selfcheckresult import MutantResult, SelfCheck, Unbroken
 from harness.state import StateError, load_state
+from harness.steps import Call, Fetch, Step
 from harness.targets.fixtures import fixture_offers, fixture_takes
 from harness.targets.proxied import new_canaries
 from harness.trace import ToolCall, Trace
@@ -188,7 +189,7 @@ def _worse(tried: Tried) -> Result:
 
 
 def _unnamed(steps: Sequence[Step]) -> tuple[Step, ...]:
-    return tuple(replace(step, name=None) if isinstance(step, Call) else step for step in steps)
+    return tuple(replace(step, name=None) if isinstance(step, Call | Fetch) else step for step in steps)
 
 
 def _written_out(steps: Sequence[Step], left: Left) -> tuple[Step, ...]:
@@ -224,10 +225,12 @@ def _is_equivalent(mutant: Mutant, left: Left, steps: tuple[Step, ...], right: L
     if mutant.step is None or mutant.kind not in ("dropped", "changed", "left_out"):
         return False
     step = steps[mutant.step]
-    if not isinstance(step, Call) or not step.optional:
+    if not isinstance(step, Call | Fetch) or not step.optional:
         return False
     number = sum(isinstance(one, Call) for one in steps[: mutant.step])
     ours, theirs = list(map(_as_evidence, right.trace.tool_calls)), list(map(_as_evidence, left.trace.tool_calls))
+    if isinstance(step, Fetch):
+        return ours == theirs and right.after == left.after
     del ours[number]
     if mutant.kind != "dropped":
         del theirs[number]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.manifest import manifest
 from harness.measuring import Measured, measure
+from harness.modelagent import ModelAgent
 from harness.report.swept import as_markdown, as_text
 from harness.results import RunResult, TrialResult
 from harness.resuming import read_made_of
@@ -91,7 +92,7 @@ def _run(sweep: Sweep, going: Going, folder: Path, *, resumed: bool) -> SweepRes
     selected = load_selection(selection)
     hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
     now = datetime.now(UTC)
-    facts = run_facts(folder, selected, selection, hiding, sweep.trials, going.jobs, now, ())
+    facts = run_facts(folder, selected, selection, hiding, sweep.trials, going.jobs, now, (), going.judge)
     earlier: dict[tuple[str, int], TrialResult] = {}
     if resumed:
         before = read_made_of(folder)
@@ -133,7 +134,8 @@ def _measured(selected: Selected, folder: Path, result: TrialResult) -> Measured
         trace = load_trace(TrialFolder(folder / result.scenario / str(result.trial)).trace)
     except (TraceFileError, OSError):
         return Measured()
-    return measure(selected.by_id[result.scenario], trace)
+    scenario, agent = selected.by_id[result.scenario], selected.agents[result.scenario]
+    return measure(scenario, trace, agent.roster(scenario.servers) if isinstance(agent, ModelAgent) else None)
 
 
 def _told(sweep: Sweep, selected: Selected, folder: Path, run: RunResult, spent: Spent) -> SweepResult:

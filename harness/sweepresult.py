@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from harness.measuring import Had, Measured
+from harness.opinions import opinions_as_json
 from harness.repeats import Interval, Task, rate_interval, wilson
 from harness.report.repeated import repeats_as_json
 from harness.results import Rate, TrialResult
@@ -145,6 +146,7 @@ class ArmResult:
                 for name, ones in self.tasks.items()
             },
             "failures": dict(self.categories.most_common()),
+            **opinions_as_json([one.result.verdict for one in self.done]),
             "passing": {
                 "trials": len(self.passing),
                 "calls": self.mean(lambda one: one.measured.calls),

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from harness.intake import Entry, Intake
 from harness.scenariofile import VariableName, Word
+from proxy.problem import Path as FieldPath
 from proxy.secretvalues import named_secrets
 from proxy.spans import JSON
 
@@ -94,7 +95,7 @@ class Recorded:
 
 Target: TypeAlias = Remote | Called | Recorded
 KINDS = ("http", "chat", "trace", *FRAMEWORKS)
-"""The fields that may stand, each alone, in the agent file of such an agent."""
+"""The fields that may stand, each alone, in the agent file of such an agent, or under a scenario's `agent`."""
 
 
 def _url(text: str) -> str:
@@ -162,8 +163,8 @@ class CalledEntry(Entry):
     interpreter: Word | None = None
 
 
-class TargetEntry(Entry):
-    """An agent file with one of KINDS; it is for its schema, since each kind is read by itself."""
+class TargetAgentEntry(Entry):
+    """A map with one of KINDS; it is for its schema, since each kind is read by itself."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
@@ -191,45 +192,49 @@ def texts_of(value: JSON) -> Iterator[str]:
             pass
 
 
-def read_target(intake: Intake, data: dict[str, JSON], path: Path) -> Target | None:
-    """The agent of a file that has one of KINDS, None where it cannot be used; problems are noted."""
+def read_target(intake: Intake, data: dict[str, JSON], path: Path, within: FieldPath = ()) -> Target | None:
+    """The agent of a map that has one of KINDS, None where it cannot be used; problems are noted.
+
+    `path` is the file that it stands in, and `within` leads to it there.
+    """
     [kind, *others] = [kind for kind in KINDS if kind in data]
     for other in [*others, *(key for key in data if key not in KINDS)]:
-        intake.wrong((other,), f"unknown field; an agent of the kind `{kind}` stands alone in its file")
-    value = data[kind]
+        alone = "under `agent`" if within else "in its file"
+        intake.wrong((*within, other), f"unknown field; an agent of the kind `{kind}` stands alone {alone}")
+    value, at = data[kind], (*within, kind)
     match kind:
         case "http":
-            http = intake.read(HttpEntry, value, (kind,))
-            _check_variables(intake, kind, {} if http is None else http.header_env)
+            http = intake.read(HttpEntry, value, at)
+            _check_variables(intake, at, {} if http is None else http.header_env)
             return None if http is None else _remote("http", http, path, http.hand_over, None, None)
         case "chat":
-            chat = intake.read(ChatEntry, value, (kind,))
+            chat = intake.read(ChatEntry, value, at)
             if chat is None:
                 return None
-            _check_variables(intake, kind, chat.header_env)
+            _check_variables(intake, at, chat.header_env)
             request: JSON = dict(_CHAT) if chat.request is None else chat.request
             if not any(PROMPT in text for text in texts_of(request)):
-                intake.wrong((kind, "request"), f"the task is nowhere in it; put {PROMPT} where it belongs")
+                intake.wrong((*at, "request"), f"the task is nowhere in it; put {PROMPT} where it belongs")
             hand_over = any(text == SERVERS for text in texts_of(request))
             return _remote("chat", chat, path, hand_over, request, chat.answer)
         case "trace":
             if isinstance(value, str) and value and "\0" not in value:
                 return Recorded(value, path)
-            intake.wrong((kind,), "expected the name of a trace's file")
+            intake.wrong(at, "expected the name of a trace's file")
             return None
         case _:
-            called = intake.read(CalledEntry, {"function": value} if isinstance(value, str) else value, (kind,))
+            called = intake.read(CalledEntry, {"function": value} if isinstance(value, str) else value, at)
             framework = next(one for one in FRAMEWORKS if one == kind)
             if called is None:
                 return None
             return Called(framework, called.function, _interpreter(called.interpreter, path.parent), path)
 
 
-def _check_variables(intake: Intake, kind: str, names: Mapping[str, str]) -> None:
+def _check_variables(intake: Intake, at: FieldPath, names: Mapping[str, str]) -> None:
     for header, variable in names.items():
         if not named_secrets((), {variable: "x"}, {}):
             said = f"{variable!r} does not say that it is a secret, so nothing would redact it (docs/redaction.md)"
-            intake.wrong((kind, "header_env", header), said)
+            intake.wrong((*at, "header_env", header), said)
 
 
 def _remote(

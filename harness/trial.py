@@ -35,6 +35,7 @@ from harness.modelagent import ModelAgent
 from harness.observability import Measures, Watched, observe, unobserved
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
+from harness.rubrics import answered, with_rubric
 from harness.runfolder import TrialFolder, as_text, make_trial_folder, make_way, write_new, write_pieces
 from harness.scenario import Scenario
 from harness.selection import kind_of
@@ -223,10 +224,13 @@ def _judge(
     if gathered is None:
         return _Judged(_with_reason(tampered(ending.status, damage), ending), ending.doubts, ending.doubts)
     unpointed = isinstance(plan.agent, CommandAgent) and plan.agent.unpointed
-    evidence = replace(gathered.evidence, unpointed=unpointed)
+    roster = plan.agent.roster(plan.scenario.servers) if isinstance(plan.agent, ModelAgent) else None
+    evidence = replace(gathered.evidence, unpointed=unpointed, roster=roster)
     try:
         assertions = recorded_assertions(plan.hiding, plan.scenario.assertions)
+        assertions = with_rubric(assertions, plan.scenario.labels, plan.hiding.text)
         evidence = with_opinions(evidence, assertions, plan.judge)
+        assertions = answered(assertions, evidence)
         verdict = judge(assertions, evidence, ending.status)
         verdict = categorised(plan.scenario, evidence, verdict)
         measures = observe(_watched(plan, ending), evidence, verdict, assertions)

@@ -3,57 +3,32 @@ so, edited. Refuses to know how requests come in, and how a message is judged.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from urllib.parse import urljoin
 
 from proxy import vocabulary as v
-from proxy.answers import Answer, AnswerError, Body, Stream, Unwatched
-from proxy.asking import MODERN, Asked
+from proxy.answerevents import Stream
+from proxy.answers import Answer, AnswerError, Body, Unwatched
+from proxy.asking import MODERN, Asked, Rest
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
 from proxy.ledger import Strand, now
+from proxy.outbound import Outbound, silence
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
+from proxy.serverline import Server, ServerLine, UpstreamError
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.unpack import Unpacker
-from proxy.upstream import Server, ServerLine, UpstreamError
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _NOT_COPIED = frozenset(
     {b"content-length", b"content-type", b"content-encoding", b"accept", b"last-event-id", b"mcp-method", b"mcp-name"}
 )
-
-
-async def silence() -> None:
-    """Answer nothing until the client goes away, or we are told to stop: then this is cancelled."""
-    await asyncio.get_running_loop().create_future()
-
-
-class Outbound:
-    """What goes to the client. An answer that is left unfinished has its connection closed by the server we run in."""
-
-    def __init__(self, send: "Callable[[dict[str, object]], Awaitable[None]]") -> None:
-        self._send = send
-        self.started = False
-
-    async def start(self, status: int, headers: Headers) -> None:
-        """Send the head of an answer."""
-        self.started = True
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-
-    async def body(self, data: bytes, *, ended: bool) -> None:
-        """Send a part of its body."""
-        await self._send({"type": "http.response.body", "body": data, "more_body": not ended})
-
-    async def whole(self, status: int, body: bytes, headers: Headers) -> None:
-        """Send an answer of ours, a JSON text."""
-        length = (b"content-length", b"%d" % len(body))
-        await self.start(status, [(b"content-type", b"application/json"), length, *headers])
-        await self.body(body, ended=True)
 
 
 class Answering:
@@ -82,7 +57,7 @@ class Answering:
         watch = self._watch(head, asked, headers, encodings, stream=stream)
         shown = to_client(headers, self.upstream.origin, value(head.headers, b"host"))
         if not watch.holds:
-            await out.start(status, shown)
+            await out.start(status, shown, followed=not stream and line.came())
         over = False
         while not over:
             data, over = await line.body()
@@ -90,6 +65,9 @@ class Answering:
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))
             if over and watch.silent:
+                if going and not watch.holds:
+                    # What came before the answer that is withheld.
+                    await out.body(going, ended=False)
                 self._settled(asked, status, stream=stream)
                 await watch.settle()
                 await silence()
@@ -102,9 +80,20 @@ class Answering:
                     await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
                 if over or (going and not watch.holds):
                     await out.body(going, ended=over)
-            finally:
+                if over and status == 200 and not asked.opens and (size := watch.waits()):
+                    asked.rest = Rest(partial(self._finish, asked, watch, status), size)
+                    return
+            except BaseException:
                 await watch.settle()
+                raise
+            await watch.settle()
         self._settled(asked, status, stream=stream)
+
+    def _finish(self, asked: Asked, watch: Answer, status: int) -> None:
+        """What is left to do of an answer that has gone on whole, of a request that is over."""
+        watch.catch_up()
+        self._settled(asked, status, stream=False)
+        self._over(asked)
 
     def _edits(self, asked: Asked) -> bool:
         return self.edits or (asked.session is not None and asked.session.connection.failed)
@@ -150,7 +139,9 @@ class Answering:
             if stream:
                 return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=self._again(asked.seat))
             sure = "json" in media_type(headers)
-            return Body(strand, unpacker, holds=self._edits(asked), sure=sure)
+            length = value(headers, b"content-length")
+            size = int(length) if length.isdigit() else None
+            return Body(strand, unpacker, holds=self._edits(asked), sure=sure, size=size)
         return self._listening(head, asked, unpacker)
 
     def _again(self, seat: Seat) -> Callable[[str], bool]:
@@ -239,7 +230,14 @@ class Answering:
         await out.whole(502, body, [])
 
     def over(self, asked: Asked) -> None:
-        """A request is over, whoever ended it."""
+        """A request is over, whoever ended it; what can be recorded of it later is."""
+        rest, asked.rest = asked.rest, None
+        if rest is None:
+            self._over(asked)
+        else:
+            self.seats.arrears.put(rest.work, rest.size)
+
+    def _over(self, asked: Asked) -> None:
         seat, session = asked.seat, asked.session
         if seat is None:
             return

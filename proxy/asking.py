@@ -5,6 +5,7 @@ The body decides, never a header; a header that says something else is a reason 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from proxy.connection import BLANK, Step
 from proxy.exchange import Exchange
@@ -43,6 +44,13 @@ class Refusal:
     headers: Headers = field(default_factory=list)
 
 
+class Rest(NamedTuple):
+    """Work that may wait a while, and about how many bytes it is."""
+
+    work: Callable[[], None]
+    size: int
+
+
 @dataclass(slots=True)
 class Asked:
     """What a request asked. `seat` and `session` are None where it is nothing of MCP.
@@ -67,6 +75,8 @@ class Asked:
     """Whether a fault keeps it from the server, and nothing ever answers it."""
     gone: bool = False
     """Whether the client went away before the answer was whole."""
+    rest: Rest | None = None
+    """What is still to be recorded of an answer that has gone on whole."""
 
 
 def _encodings(headers: Headers, name: bytes = b"content-encoding") -> list[bytes]:

@@ -10,24 +10,27 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from proxy.answering import Answering, Outbound
+from proxy.answering import Answering
 from proxy.asking import Asked, Asking, Refusal
 from proxy.bridgechecks import OLD_VERSIONS, Fault, Post, accepts, is_modern, read_post
 from proxy.bridgeline import BridgeLine
 from proxy.bridgesession import SessionRoom
 from proxy.bridgeshared import SharedRoom
 from proxy.child import StartError
+from proxy.doors import Doors
 from proxy.hosted import Hosted
-from proxy.http import HttpProxy, Inbound
+from proxy.http import HttpProxy
 from proxy.http1 import AnswerHead, RequestHead
-from proxy.httpwords import SESSION, Doors, Head, Headers, Origin, value, values
+from proxy.httpwords import SESSION, Head, Headers, Origin, value, values
+from proxy.inbound import Inbound
 from proxy.ledger import random_hex
 from proxy.mcpheaders import INVALID_REQUEST, METHOD, VERSION, Mirrors
 from proxy.nursery import Nursery
+from proxy.outbound import Outbound
 from proxy.refusals import SERVER_ENDED, error
 from proxy.seats import IDLE, MOST
+from proxy.serverline import ServerLine
 from proxy.sse import new_event
-from proxy.upstream import ServerLine
 
 if TYPE_CHECKING:
     from proxy.waiting import Waiting
@@ -217,12 +220,19 @@ class BridgeProxy(HttpProxy):
     """The application in front of a bridge."""
 
     def __init__(
-        self, bridge: Bridge, asking: Asking, doors: Doors, *, edits: bool, waiting: "Waiting | None" = None
+        self,
+        bridge: Bridge,
+        asking: Asking,
+        doors: Doors,
+        *,
+        edits: bool,
+        waiting: "Waiting | None" = None,
+        spoils: bool = False,
     ) -> None:
         """As for HttpProxy."""
-        super().__init__(bridge, asking, doors, edits=edits, waiting=waiting)
+        super().__init__(bridge, asking, doors, edits=edits, waiting=waiting, spoils=spoils)
         self.bridge = bridge
-        self.answering = BridgeAnswering(bridge, asking.seats, edits=edits)
+        self.answering = BridgeAnswering(bridge, asking.seats, edits=self.edits)
 
     async def _asked(self, head: Head, inbound: Inbound, body: bytes) -> Asked:
         asked = await super()._asked(head, inbound, body)

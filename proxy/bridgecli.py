@@ -11,8 +11,9 @@ import click
 
 from proxy import __version__
 from proxy.context import ContextError
-from proxy.options import Shared, make_redactor, read_first, shared, start
+from proxy.options import make_redactor, read_first, start
 from proxy.saying import say
+from proxy.sharedoptions import Shared, shared
 
 if TYPE_CHECKING:
     from proxy.redact import Redactor

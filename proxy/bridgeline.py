@@ -13,8 +13,8 @@ from proxy.frames import CAP
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import Headers
 from proxy.mcpheaders import INVALID_REQUEST
+from proxy.serverline import UpstreamError
 from proxy.sse import new_event
-from proxy.upstream import UpstreamError
 
 FIRST, QUIET = 2.0, 15.0
 """Seconds without a message after which a stream begins with a comment, and after which each further comment goes out,
@@ -81,6 +81,10 @@ class BridgeLine:
         self._chunks.clear()
         self._unread = 0
         return data, self.over and not self._broken
+
+    def came(self) -> bool:
+        """Whether more of its body is here."""
+        return bool(self._chunks)
 
     async def _wait(self) -> None:
         self._news.clear()

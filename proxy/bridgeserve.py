@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from proxy.bridge import Bridge, BridgeProxy
+from proxy.doors import Doors
 from proxy.httpserve import (
     address_of,
     announce,
@@ -12,10 +13,9 @@ from proxy.httpserve import (
     close,
     listen,
     make_asking,
-    raise_limit,
+    prepare_process,
     run,
 )
-from proxy.httpwords import Doors
 from proxy.judging import edits_answers
 from proxy.nursery import Nursery, check_command
 from proxy.options import Start
@@ -37,9 +37,8 @@ def make_bridge(front: BridgeFront, start: Start, version: str, nursery: Nursery
     """The application; `version` is ours. Call it where the event loop runs that it is for."""
     doors = Doors(front.host, front.names, front.origins)
     bridge = Bridge(nursery, front.path.encode())
-    return BridgeProxy(
-        bridge, make_asking(start, version), doors, edits=edits_answers(start.policy), waiting=start.waiting()
-    )
+    asking, edits = make_asking(start, version), edits_answers(start.policy)
+    return BridgeProxy(bridge, asking, doors, edits=edits, waiting=start.waiting(), spoils=start.spoils)
 
 
 def serve(front: BridgeFront, command: Sequence[str], start: Start, version: str, *, quiet: bool) -> int:
@@ -51,7 +50,7 @@ def serve(front: BridgeFront, command: Sequence[str], start: Start, version: str
     check_command(command)
     check_folder(start.folder)
     listening = listen(front.host, front.port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, front.path)
     server = start.identity.server_id
     nursery = Nursery(command)

@@ -3,14 +3,31 @@
 It differs from the RFC in one thing: an integer past 2^53 keeps all its digits, since two such values are two.
 """
 
-from json.encoder import encode_basestring
+import re
+from json.encoder import JSONEncoder, encode_basestring
 
 from proxy.sha import sha256_hex
 from proxy.spans import JSON
 
+_encode = JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")).encode
+_DOUBLE = re.compile(r"[:,\[](?:-?[0-9]+[.e]|NaN|-?Infinity)")
+"""How the standard library's text of any double begins, and what stands before it; a text may hold that too."""
+_PAST_SURROGATES = re.compile("[\ud800-\U0010ffff]")
+"""Letters that UTF-16 may order otherwise than by their numbers."""
+
 
 def canonical(value: JSON) -> str:
     """The text that two values share when they differ only in key order, blanks, escapes and number spelling."""
+    try:
+        text = _encode(value)
+    except RecursionError:
+        return spelled_out(value)
+    is_ordered = text.isascii() or _PAST_SURROGATES.search(text) is None
+    return spelled_out(value) if isinstance(value, float) or _DOUBLE.search(text) or not is_ordered else text
+
+
+def spelled_out(value: JSON) -> str:
+    """The same, for any value, rule by rule: the standard library writes doubles and orders keys otherwise."""
     match value:
         case None:
             return "null"
@@ -24,11 +41,11 @@ def canonical(value: JSON) -> str:
         case float():
             return _double(value)
         case list():
-            return f"[{','.join([canonical(item) for item in value])}]"
+            return f"[{','.join([spelled_out(item) for item in value])}]"
         case dict():
             # Section 3.2.3 orders keys by their UTF-16 code units.
             keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-            return f"{{{','.join([f'{encode_basestring(key)}:{canonical(value[key])}' for key in keys])}}}"
+            return f"{{{','.join([f'{encode_basestring(key)}:{spelled_out(value[key])}' for key in keys])}}}"
 
 
 def digest(value: JSON) -> str:

@@ -11,31 +11,14 @@ import click
 
 from proxy import __version__
 from proxy.bridgecli import bridge, connect
-from proxy.options import (
-    Common,
-    Shared,
-    common,
-    make_redactor,
-    read_context_and_key,
-    read_first,
-    shared,
-    start,
-)
+from proxy.options import make_redactor, read_context_and_key, read_first, start
 from proxy.policy import TRUST_LABELS
 from proxy.saying import say
+from proxy.sharedoptions import Common, Shared, common, shared
 from proxy.spanfile import SpanFile
 
 if TYPE_CHECKING:
     from proxy.redact import Redactor
-
-
-faults_option = click.option(
-    "--faults",
-    "faults_file",
-    type=click.Path(),
-    metavar="FILE",
-    help="Faults that calls are to meet (docs/faults.md): errors, lost or late answers.",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,9 +32,8 @@ def proxy() -> None:
     short_help="In front of a server that speaks MCP over stdio.",
 )
 @shared
-@faults_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
-def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[Shared]) -> None:
+def stdio(command: tuple[str, ...], **options: Unpack[Shared]) -> None:
     """Start COMMAND, an MCP server over stdio, and stand between it and the client on our own stdin and stdout.
 
     Every call is recorded before it is passed on; a call that the policy denies never reaches the server. Options of
@@ -65,7 +47,7 @@ def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[S
         from proxy.child import server_environment  # noqa: PLC0415  (it loads ctypes, which no error message needs)
 
         redactor = make_redactor(context, key, server_environment(os.environ, ""))
-        started = start("stdio", options, context, key, redactor, command, faults_file)
+        started = start("stdio", options, context, key, redactor, command)
         file = SpanFile.create(started.folder, options["server"])
         if not options["quiet"]:
             say(f"server {options['server']}, {started.said}", redactor)
@@ -106,7 +88,6 @@ def stdio(command: tuple[str, ...], faults_file: str | None, **options: Unpack[S
     short_help="In front of a server that speaks MCP over HTTP.",
 )
 @shared
-@faults_option
 @click.option("--url", required=True, metavar="URL", help="Where the server is; all of its origin is passed on.")
 @click.option("--port", required=True, type=click.IntRange(0, 65535), help="The port to listen at; 0 chooses one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
@@ -125,7 +106,6 @@ def http(
     allow_host: tuple[str, ...],
     allow_origin: tuple[str, ...],
     upstream_ca: str,
-    faults_file: str | None,
     **options: Unpack[Shared],
 ) -> None:
     """Stand in front of an MCP server over HTTP: the client takes our address in place of the server's, same path.
@@ -138,7 +118,7 @@ def http(
     try:
         context, key = read_first(options)
         redactor = make_redactor(context, key, {})
-        started = start("http", options, context, key, redactor, (url,), faults_file)
+        started = start("http", options, context, key, redactor, (url,))
         from proxy.httpserve import Front, serve  # noqa: PLC0415  (a server costs more than all else here)
         from proxy.httpwords import read_origin  # noqa: PLC0415  (the same)
 

@@ -13,6 +13,8 @@ from proxy.httpwords import Headers, values
 
 CANCELS = "wiretrap.cancels"
 """The ASGI extension by which an application knows that it is cancelled when its client goes."""
+FOLLOWED = "wiretrap.followed"
+"""What the head of an answer has where its body follows before its sender waits for anything."""
 AHEAD = 64 * 1024
 """Bytes of a body, or of further requests, that are taken from a client before somebody asks for them."""
 
@@ -112,6 +114,8 @@ class Exchange:
             return
         if message["type"] == "http.response.start":
             self._start(cast("int", message["status"]), cast("Headers", message.get("headers", [])))
+            if not message.get(FOLLOWED):
+                asyncio.get_running_loop().call_soon(self.flush)
             return
         body = cast("bytes", message.get("body", b""))
         last = not message.get("more_body", False)
@@ -152,9 +156,9 @@ class Exchange:
             sent = [*sent, (b"connection", b"keep-alive")]
         self._head = answer_head(status, sent)
         self.started = True
-        asyncio.get_running_loop().call_soon(self._flush)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send the head that waits for the body."""
         head, self._head = self._head, b""
         if head and not self.gone:
             self.client.write(head)

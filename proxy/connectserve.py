@@ -135,7 +135,8 @@ def serve(target: Target, start: Start, version: str) -> int:
     if exporter is not None:
         file.tap = exporter.offer
         exporter.start()
-    relay = Relay(start.identity, start.policy, version, file, start.redactor, splice=start.splice)
+    relay = Relay(start.identity, start.policy, version, file, start.redactor,
+                  splice=start.splice, faults=start.fault_plan())  # fmt: skip
 
     heard = Heard(relay.session.recorder, start.key)
 

@@ -174,18 +174,19 @@ class Downstream(asyncio.Protocol):
         if not exchange.body.ended:
             data, self._data = self._data, b""
             self._data = exchange.take(data)
-        task = self._loop.create_task(self._run(exchange))
-        self._task = task
-        self._state.tasks.add(task)
-        task.add_done_callback(self._state.tasks.discard)
+        self._task = self._loop.create_task(self._run(exchange))
         return exchange
 
     async def _run(self, exchange: Exchange) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._state.tasks.add(task)
         try:
             await self._application(exchange.scope, exchange.receive, exchange.send)
         except Exception:  # the application says what went wrong; the client sees that something did
             return
         finally:
+            self._state.tasks.discard(task)
             if not exchange.complete and not exchange.gone:
                 self._break_off(exchange)
 
@@ -193,7 +194,9 @@ class Downstream(asyncio.Protocol):
         """The application left an answer unfinished: the client is to see that."""
         if self._exchange is exchange:
             self._exchange = self._task = None
-        if not exchange.started:
+        if exchange.started:
+            exchange.flush()
+        else:
             self.write(b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         self._close()
 

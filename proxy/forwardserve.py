@@ -19,14 +19,15 @@ from proxy.httpserve import (
     address_of,
     check_folder,
     listen,
-    raise_limit,
+    prepare_process,
 )
 from proxy.judging import edits_answers
-from proxy.options import Common, Shared, Start, start
+from proxy.options import Start, start
 from proxy.policy import TRUST_LABELS
 from proxy.relays import Relays
 from proxy.routes import Entry, RouteError, Routes, read_entry
 from proxy.saying import say
+from proxy.sharedoptions import Common, Shared
 from proxy.switchboard import Switchboard
 from proxy.tlstrust import trust
 
@@ -60,7 +61,7 @@ def read_plan(
     labels = _labels(trusts, ids)
     starts: dict[str, Start] = {}
     for server in ids:
-        told: Shared = {**options, "server": server, "trust": labels.get(server, "third_party")}
+        told: Shared = {**options, "server": server, "trust": labels.get(server, "third_party"), "faults_file": None}
         if starts:
             told["otlp"] = None
         made = start("http", told, context, key, redactor, beside=ids)
@@ -117,7 +118,7 @@ def serve(
     tls = trust(upstream_ca or "")
     check_folder(first.folder)
     listening = listen(HOST, port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, "")
     watched = {
         server: Watched(one.policy, Relays(one, version), one.key, edits_answers(one.policy), one.waiting())

@@ -53,9 +53,13 @@ class Heard:
         self._first = recorder.redactor
         self._values: OrderedDict[str, None] = OrderedDict()
         self._last: list[tuple[bytes, bytes]] = []
+        self._seen: Iterable[tuple[bytes, bytes]] | None = None
 
     def headers(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Take in the credentials of a request."""
+        if headers is self._seen:  # a head that is read again is the same one
+            return
+        self._seen = headers
         found = [pair for pair in headers if pair[0] in CREDENTIALS]
         if found and found != self._last:
             self._last = found

@@ -5,13 +5,17 @@ Refuses to know sockets, and what a header says to MCP. In Python h11 does the s
 """
 
 import re
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from proxy.httpwords import Headers, values
+from proxy.httpwords import Fields, Headers, values
 
 HEAD_LIMIT = 256 * 1024
 """Bytes that the head of a request or an answer may have."""
+_USUAL = 4 * 1024
+"""Bytes of a head that is remembered once it was read: a peer sends the same one again and again."""
+_REMEMBERED = 128
 _LINE_LIMIT = 16 * 1024
 """Bytes that the line of a chunk's size may have, and all trailers together."""
 
@@ -55,7 +59,7 @@ class AnswerHead(NamedTuple):
 
 
 def _fields(text: bytes) -> Headers:
-    return [(key.lower(), value.strip(b" \t")) for key, value in _FIELD.findall(text)]
+    return Fields((key.lower(), value.strip(b" \t")) for key, value in _FIELD.findall(text))
 
 
 def read_request(data: bytes) -> tuple[RequestHead, bytes] | None:
@@ -70,11 +74,17 @@ def read_request(data: bytes) -> tuple[RequestHead, bytes] | None:
         if b"\n\n" in data or b"\n\r\n" in data.replace(b"\r\n", b"  "):
             raise FramingError("the lines of a head end with a carriage return and a line feed")
         return None
-    match = _REQUEST.fullmatch(data, 0, end + 4)
+    read = _request_head if end <= _USUAL else _request_head.__wrapped__
+    return read(data[: end + 4]), data[end + 4 :]
+
+
+@lru_cache(_REMEMBERED)
+def _request_head(head: bytes) -> RequestHead:
+    match = _REQUEST.fullmatch(head)
     if match is None:
         raise FramingError("the head of the request is no HTTP/1.1")
     method, target, minor, fields = match.groups()
-    return RequestHead(method, target, _fields(fields), int(minor)), data[end + 4 :]
+    return RequestHead(method, target, _fields(fields), int(minor))
 
 
 def read_answer(data: bytes) -> tuple[AnswerHead, bytes] | None:
@@ -87,7 +97,13 @@ def read_answer(data: bytes) -> tuple[AnswerHead, bytes] | None:
         if len(data) >= HEAD_LIMIT or not b"HTTP/1.".startswith(data[:7]):
             raise FramingError("it does not begin with the head of an answer")
         return None
-    head = data[: found.end()]
+    end = found.end()
+    read = _answer_head if end <= _USUAL else _answer_head.__wrapped__
+    return read(data[:end]), data[end:]
+
+
+@lru_cache(_REMEMBERED)
+def _answer_head(head: bytes) -> AnswerHead:
     match = _ANSWER.fullmatch(head)
     if match is None:
         plain = re.sub(rb"\r?\n", b"\r\n", head)
@@ -95,7 +111,7 @@ def read_answer(data: bytes) -> tuple[AnswerHead, bytes] | None:
     if match is None:
         raise FramingError("its head is that of no answer")
     minor, status, fields = match.groups()
-    return AnswerHead(int(status), _fields(fields), int(minor)), data[found.end() :]
+    return AnswerHead(int(status), _fields(fields), int(minor))
 
 
 def is_kept(headers: Headers, minor: int) -> bool:
@@ -116,9 +132,16 @@ def answer_head(status: int, headers: Headers) -> bytes:
 
 def _sent(first: bytes, headers: Headers) -> bytes:
     head = first + b"".join([b"%s: %s\r\n" % pair for pair in headers]) + b"\r\n"
-    if head.count(b"\n") != len(headers) + 2 or _SENT.fullmatch(head) is None:
+    fine = _is_sendable if len(head) <= _USUAL else _is_sendable.__wrapped__
+    if not fine(head, len(headers)):
         raise FramingError("a header has a character that none can have")
     return head
+
+
+@lru_cache(_REMEMBERED)
+def _is_sendable(head: bytes, headers: int) -> bool:
+    """Whether a head is one that a peer cuts into so many headers."""
+    return head.count(b"\n") == headers + 2 and _SENT.fullmatch(head) is not None
 
 
 class BodyReader:
@@ -131,7 +154,7 @@ class BodyReader:
         self.left = left
         self.ended = left == 0 and not chunked
         self.rest = b""
-        self._chunked = chunked
+        self.chunked = chunked
         self._held = b""
         self._behind = False
         self._trailers = -1
@@ -139,7 +162,7 @@ class BodyReader:
 
     def feed(self, data: bytes) -> bytes:
         """What of the body is in the next bytes. Raises FramingError, but gives what came before it first."""
-        if self._chunked:
+        if self.chunked:
             return self._unchunked(data)
         if self.left is None:
             return data
@@ -152,7 +175,7 @@ class BodyReader:
 
     def end(self) -> None:
         """The connection ended. Raises FramingError where the body is not whole."""
-        if self._chunked or self.left is not None:
+        if self.chunked or self.left is not None:
             raise FramingError("the body is cut short")
         self.ended = True
 

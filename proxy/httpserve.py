@@ -17,11 +17,13 @@ from time import monotonic
 
 import uvicorn
 
+from proxy.allocation import give_large_back
 from proxy.asking import Asking
 from proxy.control import Governed, inherited, obey
+from proxy.doors import Doors
 from proxy.downstream import Application, Downstream
 from proxy.http import HttpProxy
-from proxy.httpwords import Doors, Origin
+from proxy.httpwords import Origin
 from proxy.judging import edits_answers
 from proxy.options import Start
 from proxy.relays import Relays
@@ -89,8 +91,8 @@ def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
     """The application, with its connections to the server and to the record; `version` is ours."""
     doors = Doors(front.host, front.names, front.origins)
     upstream, asking = Upstream(front.upstream, trust(front.ca)), make_asking(start, version)
-    edits, spoils = edits_answers(start.policy), any(not fault.held_back for fault in start.faults)
-    return HttpProxy(upstream, asking, doors, edits=edits, waiting=start.waiting(), spoils=spoils)
+    edits = edits_answers(start.policy)
+    return HttpProxy(upstream, asking, doors, edits=edits, waiting=start.waiting(), spoils=start.spoils)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -173,8 +175,9 @@ def health_of(seats: Seats) -> dict[str, JSON]:
     return {"connections": len(seats), "calls": seats.calls, "record_failure": seats.failure}
 
 
-def raise_limit() -> None:
-    """Have as many files open as we may: each connection has its record."""
+def prepare_process() -> None:
+    """Hold as many files open as we may, since each connection has its record, and no memory of large results."""
+    give_large_back()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(ValueError, OSError):
@@ -194,7 +197,7 @@ def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
     """
     check_folder(start.folder)
     listening = listen(front.host, front.port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, front.path)
     server = start.identity.server_id
     proxy = make_proxy(front, start, version)

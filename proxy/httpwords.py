@@ -5,8 +5,7 @@ Refuses to know sockets and what becomes of a request.
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
-from ipaddress import ip_address
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -16,12 +15,50 @@ from proxy.judging import JUDGED, VERSION_KEY, meta_text
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case with their values, in the order in which they came; a name may stand more than once."""
 
+
+class Fields(list[tuple[bytes, bytes]]):
+    """Headers as they were read, which nobody changes: many ask for one by its name, and find it at once."""
+
+    __slots__ = ("_named", "_of_mcp", "made")
+
+    def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        super().__init__(pairs)
+        self._named: dict[bytes, list[bytes]] = {}
+        for key, one in self:
+            self._named.setdefault(key, []).append(one)
+        self._of_mcp = _of_mcp(self)
+        self.made: dict[object, Headers] = {}
+        """What was made of them before, by what for: who reads the same bytes again is given the same Fields."""
+
+    def named(self, name: bytes) -> list[bytes]:
+        """Every value of a header."""
+        return self._named.get(name, [])
+
+    @property
+    def of_mcp(self) -> list[tuple[bytes, bytes]]:
+        """Those that MCP speaks of."""
+        return self._of_mcp
+
+
+def _of_mcp(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    # A server behind a gateway may take Mcp_Name for Mcp-Name (RFC 3875, section 4.1.18).
+    dashed = [(key.replace(b"_", b"-"), one) for key, one in headers if key.startswith(b"mcp")]
+    return [pair for pair in dashed if pair[0].startswith(b"mcp-")]
+
+
+def of_mcp(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """The headers whose names begin with mcp-, or with what some servers take for that, under the one name."""
+    return headers.of_mcp if isinstance(headers, Fields) else _of_mcp(headers)
+
+
 _HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
 )
 """What speaks of one connection only (RFC 9110, section 7.6.1)."""
 
 SESSION = b"mcp-session-id"
+_MADE = 8
+"""Things that are made of one head and remembered."""
 _KEPT = frozenset({b"content-length", b"content-type", b"content-encoding", b"host", b"authorization", SESSION})
 """What nobody can have taken out by naming it in Connection."""
 _BASE64 = re.compile(r"=\?base64\?([A-Za-z0-9+/=_-]*)\?=", re.IGNORECASE)
@@ -83,11 +120,16 @@ def read_origin(url: str) -> tuple[Origin, str]:
 
 def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     """Every value of a header."""
+    if isinstance(headers, Fields):
+        return headers.named(name)
     return [value for key, value in headers if key == name]
 
 
 def value(headers: Headers, name: bytes) -> bytes:
     """The first value of a header, b"" without one."""
+    if isinstance(headers, Fields):
+        found = headers.named(name)
+        return found[0] if found else b""
     return next((found for key, found in headers if key == name), b"")
 
 
@@ -120,62 +162,24 @@ def is_form(headers: Headers) -> bool:
     return media_type(headers) in _FORMS and len(values(headers, b"content-type")) == 1
 
 
-class Doors:
-    """Which Host and Origin are let in: since we rewrite Host, the server can no longer see a rebound name."""
-
-    def __init__(self, bound: str, names: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
-        """`bound` is the address that we listen at; `names` and `origins` are let in besides."""
-        self.any_address = bound in {"0.0.0.0", "::"}  # noqa: S104  (compared with, not bound to)
-        self.names = frozenset(name.lower() for name in (bound, "localhost", *names))
-        self.origins = frozenset(origin.lower() for origin in origins)
-        self._known: bytes | None = None
-
-    def _host(self, name: str) -> bool:
-        if name in self.names:
-            return True
-        try:
-            address = ip_address(name)
-        except ValueError:
-            return False
-        # No name that is rebound to us is an address.
-        return address.is_loopback or self.any_address
-
-    def host(self, headers: Headers) -> bool:
-        """Whether the request is for us by its one Host."""
-        hosts = values(headers, b"host")
-        if len(hosts) != 1:
-            return False
-        if hosts[0] == self._known:
-            return True
-        try:
-            parts = urlsplit(f"//{hosts[0].decode('ascii')}")
-            _ = parts.port
-        except ValueError:
-            return False
-        plain = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
-        fine = plain and parts.hostname is not None and self._host(parts.hostname)
-        if fine:
-            self._known = hosts[0]
-        return fine
-
-    def origin(self, headers: Headers) -> bool:
-        """Whether the page that asks, if a page does, is of ours or of a server on this machine."""
-        for one in values(headers, b"origin"):
-            text = one.decode("latin-1").strip().lower()
-            if text in self.origins:
-                continue
-            try:
-                parts = urlsplit(text)
-                host, _ = parts.hostname, parts.port
-            except ValueError:
-                return False
-            if parts.scheme not in DEFAULT_PORTS or host is None or parts.path or not self._host(host):
-                return False
-        return True
+def _once(headers: Headers, key: object, make: Callable[[], Headers]) -> Headers:
+    """A copy of what was made of some headers, made once."""
+    if not isinstance(headers, Fields):
+        return make()
+    found = headers.made.get(key)
+    if found is None:
+        if len(headers.made) >= _MADE:
+            headers.made.clear()
+        found = headers.made[key] = make()
+    return list(found)
 
 
 def to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
     """The headers of a request as the server gets them. `plain` asks for an answer without encoding, to be edited."""
+    return _once(headers, (upstream, plain), lambda: _to_upstream(headers, upstream, plain=plain))
+
+
+def _to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
     own = value(headers, b"host").lower()
     gone = [b"host", b"expect"]
     if upstream.own:
@@ -200,6 +204,10 @@ def to_client(headers: Headers, upstream: Origin, host: bytes) -> Headers:
 
     Else whoever follows a redirect would go round the proxy.
     """
+    return _once(headers, (upstream, host), lambda: _to_client(headers, upstream, host))
+
+
+def _to_client(headers: Headers, upstream: Origin, host: bytes) -> Headers:
     found: Headers = []
     for key, one in end_to_end(headers):
         if key in {b"location", b"content-location"}:
@@ -243,6 +251,9 @@ def disagreement(headers: Headers, message: Message | None) -> str | None:
 
     `message` is the one message of the body, None where there is not one (an array, or no message at all).
     """
+    given = of_mcp(headers)
+    if not given:
+        return None
     target: str | None = None
     if message is not None and message.method is not None:
         keys = {JUDGED[message.method][1]} if message.method in JUDGED else {"name", "uri", "taskId"}
@@ -255,8 +266,7 @@ def disagreement(headers: Headers, message: Message | None) -> str | None:
         b"mcp-protocol-version": version,
     }
     for name, said in body.items():
-        # A server behind a gateway may take Mcp_Name for Mcp-Name (RFC 3875, section 4.1.18).
-        there = [one for key, one in headers if key.replace(b"_", b"-") == name]
+        there = [one for key, one in given if key == name]
         if not there or (name == b"mcp-protocol-version" and said is None and len(set(there)) == 1):
             continue
         shown = name.decode().title()

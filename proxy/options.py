@@ -1,22 +1,21 @@
-"""The options that every `wiretrap proxy` command has, and what they come to: a policy, an identity, a place to record.
+"""What the options of a `wiretrap proxy` command come to: a policy, an identity, a place to record.
 
 Refuses to know how the client and the server are reached.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeVar
-
-import click
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from proxy.context import Context, ContextError, read_context, redact_key
 from proxy.faults import Fault, FaultPlan, load_faults
 from proxy.glob import check_server_id, glob_server
-from proxy.policy import TRUST_LABELS, Policy, deny_policy, load_policy
+from proxy.policy import Policy, deny_policy, load_policy
 from proxy.record import Identity, parse_traceparent
 from proxy.saying import say
 from proxy.secretvalues import named_secrets
+from proxy.sharedoptions import Shared
 
 if TYPE_CHECKING:
     from proxy.grants import Grants
@@ -27,90 +26,7 @@ if TYPE_CHECKING:
     from proxy.waiting import Waiting
 
 _Said: TypeAlias = "tuple[Policy | None, tuple[Grant, ...], tuple[Fault, ...]]"
-_F = TypeVar("_F", bound=Callable[..., None])
-
-_SERVER = (
-    click.option("--server", required=True, metavar="ID", help="The server's id: letters, digits, '.', '_' and '-'."),
-    click.option(
-        "--trust",
-        type=click.Choice(TRUST_LABELS),
-        default="third_party",
-        show_default=True,
-        help="How far the server is trusted; policy rules may ask for it.",
-    ),
-)
-_COMMON = (
-    click.option("--policy", "policy_file", type=click.Path(), metavar="FILE", help="A policy file (docs/policy.md)."),
-    click.option(
-        "--deny",
-        multiple=True,
-        metavar="GLOB",
-        help="Deny what fits, as mcp/SERVER/TOOL, before the policy's rules. May be given often.",
-    ),
-    click.option(
-        "--spans",
-        type=click.Path(),
-        metavar="DIR",
-        help="The folder for the record.  [default: $XDG_STATE_HOME/wiretrap/spans/RUN]",
-    ),
-    click.option(
-        "--context",
-        "context_file",
-        type=click.Path(),
-        metavar="FILE",
-        help="A JSON file that says what run this is; the harness writes it.",
-    ),
-    click.option(
-        "--otlp",
-        metavar="URL",
-        help="Send a copy of the record on as it is written: http(s):// over HTTP, grpc(s):// over gRPC.",
-    ),
-    click.option(
-        "--trace-context",
-        type=click.Choice(("pass", "splice")),
-        default="pass",
-        show_default=True,
-        help="splice: write our span id over the parent id in `_meta.traceparent`; the server's spans nest in ours.",
-    ),
-    click.option(
-        "--grants",
-        "grants_file",
-        type=click.Path(),
-        metavar="FILE",
-        help="Approvals made beforehand, for calls that the policy says `approve` of (docs/approvals.md).",
-    ),
-    click.option(
-        "--approvals",
-        type=click.Path(),
-        metavar="DIR",
-        help="The folder where `wiretrap approve listen DIR` asks an operator for approvals.",
-    ),
-    click.option("--quiet", is_flag=True, help="Do not say at the start what is watched, and where the record goes."),
-)
-
-
 NOBODY = "the policy asks for approvals, and without --grants and --approvals nobody can give one"
-
-
-class Common(TypedDict):
-    """The values of the options that speak of no one server."""
-
-    policy_file: str | None
-    deny: tuple[str, ...]
-    spans: str | None
-    context_file: str | None
-    otlp: str | None
-    trace_context: str
-    grants_file: str | None
-    approvals: str | None
-    quiet: bool
-
-
-class Shared(Common):
-    """The values of the shared options."""
-
-    server: str
-    trust: str
 
 
 class Start(NamedTuple):
@@ -142,6 +58,11 @@ class Start(NamedTuple):
         """The faults, each of which has seen no call yet; None where there are none."""
         return FaultPlan(self.faults) if self.faults else None
 
+    @property
+    def spoils(self) -> bool:
+        """Whether faults change answers, so that these must be there whole."""
+        return any(not fault.held_back for fault in self.faults)
+
     def with_policy(self, path: str | None) -> "Start":
         """The same with the policy that stands in a file, None for none, behind `--deny`. Raises PolicyError."""
         policy = _load(path, self.deny)
@@ -152,20 +73,6 @@ class Start(NamedTuple):
             grants = () if self.grants is None else self.grants.grants
             digest = policy_digest(self.key, policy, grants, self.faults)
         return self._replace(policy=policy, identity=self.identity._replace(policy_sha256=digest))
-
-
-def shared(command: _F) -> _F:
-    """Give a command the shared options, for one server."""
-    for option in reversed((*_SERVER, *_COMMON)):
-        command = option(command)
-    return command
-
-
-def common(command: _F) -> _F:
-    """Give a command those of them that speak of no one server."""
-    for option in reversed(_COMMON):
-        command = option(command)
-    return command
 
 
 def read_first(options: Shared) -> tuple[Context, bytes]:
@@ -205,7 +112,6 @@ def start(
     key: bytes,
     redactor: "Redactor | None",
     command: tuple[str, ...] = (),
-    faults_file: str | None = None,
     beside: tuple[str, ...] = (),
 ) -> Start:
     """Everything else; `command` is the server's, and `beside` are further servers that the policy may speak of.
@@ -213,6 +119,7 @@ def start(
     Raises ValueError where an option cannot be used.
     """
     policy_file, deny, server = options["policy_file"], options["deny"], options["server"]
+    faults_file = options["faults_file"]
     policy = _policy(policy_file, deny, (server, *(one for one in beside if one != server)))
     exporter = _exporter(options["otlp"])
     run_id = context.run_id or f"{strftime('%Y%m%dT%H%M%SZ', gmtime())}-{os.urandom(2).hex()}"

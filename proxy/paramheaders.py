@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
 from proxy.frames import Message
-from proxy.httpwords import Headers, header_text
+from proxy.httpwords import Headers, header_text, of_mcp
 from proxy.spans import JSON
 
 _PREFIX = b"mcp-param-"
@@ -19,8 +19,7 @@ def param_disagreement(headers: Headers, message: Message | None) -> str | None:
 
     `message` is the one message of the body, None where there is not one.
     """
-    there = [(key.replace(b"_", b"-"), value) for key, value in headers]
-    there = [(key, value) for key, value in there if key.startswith(_PREFIX)]
+    there = [(key, value) for key, value in of_mcp(headers) if key.startswith(_PREFIX)]
     if not there:
         return None
     arguments = None if message is None or message.method != "tools/call" else message.params.get("arguments")

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Literal
 
 from proxy import vocabulary as v
+from proxy.arrears import Arrears
 from proxy.heard import Heard
 from proxy.httpwords import SESSION, Headers, values
 from proxy.policy import Policy
@@ -74,6 +75,7 @@ class Seats:
         self._all: OrderedDict[int, Seat] = OrderedDict()
         self._by_session: dict[str, Seat] = {}
         self._by_endpoint: dict[bytes, Seat] = {}
+        self.arrears = Arrears()
         self._failure = ""
         self._calls = 0
 
@@ -87,6 +89,7 @@ class Seats:
 
     def adopt(self, policy: Policy | None) -> None:
         """Have every open connection judged by this policy from its next message on."""
+        self.arrears.clear()
         for seat in self._all.values():
             seat.relay.adopt(policy)
 
@@ -163,11 +166,13 @@ class Seats:
 
     def close_all(self, reason: str, not_exported: int | None = None) -> None:
         """The proxy ends; `not_exported` counts what a live export lost."""
+        self.arrears.clear()
         for seat in list(self._all.values()):
             self.close(seat, reason, not_exported)
 
     def _tidy(self) -> None:
         """Close what is idle too long, and of too many the one that was used least lately."""
+        self.arrears.clear()
         old = monotonic() - IDLE
         for seat in list(self._all.values()):
             if seat.used >= old and len(self._all) < MOST:

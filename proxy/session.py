@@ -5,7 +5,6 @@ before it sends anything of the same step (wire rule 8), and says `unrecorded` w
 """
 
 from collections.abc import Callable
-from copy import copy
 from typing import Literal
 from weakref import WeakSet
 
@@ -46,7 +45,8 @@ class Session:
 
         Over HTTP without sessions each request has its own stream of answers, and clients do not know of each other.
         """
-        other = copy(self)
+        other = object.__new__(Session)
+        other.recorder, other._parts = self.recorder, self._parts
         mine = self.connection
         other._take(Connection(self.recorder, mine.policy, mine.start))
         other.connection.rounds = mine.rounds

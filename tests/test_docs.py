@@ -525,7 +525,7 @@ def test_every_field_of_a_smaller_map_is_named(heading: str, model: type[BaseMod
 def test_every_field_of_an_agent_file_and_its_steps_is_named(tmp_path: Path) -> None:
     told = first_cells(section("scenario.md", "Agent files"))
     accepted = {"steps", "transport", "command", "profile"}
-    for step in ("call: mcp/a/b", "say: x", "goal: x"):
+    for step in ("call: mcp/a/b", "read: mcp/a/resource:b", "prompt: mcp/a/prompt:b", "say: x", "goal: x"):
         accepted |= unknown_field_list(tmp_path, f"steps:\n  - {{{step}, nonsense: 1}}\n")
     assert set(told) == accepted
 

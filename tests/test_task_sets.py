@@ -7,17 +7,17 @@ import pytest
 from harness.agentfile import ScriptedAgent, load_agent
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.economy import MaxToolCalls
-from harness.discovery import load_scenarios
 from harness.hiding import make_hiding
 from harness.results import TrialResult
 from harness.runfolder import make_run_folder
 from harness.scenario import Scenario
-from harness.targets.fixtures import fixture_offers
+from harness.tracefile import load_trace
 from harness.trial import TrialPlan, run_trial
+from tests.shipped import SHIPPED
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
-TASKS = load_scenarios([FOLDER / "mail", FOLDER / "repo"], fixture_offers())
-INJECTIONS = load_scenarios([FOLDER / "injection"], fixture_offers())
+TASKS = [one for one in SHIPPED if one.path.parent.name in ("mail", "repo")]
+INJECTIONS = [one for one in SHIPPED if one.path.parent.name == "injection"]
 WRONG = {
     "mail.count_inbox": {"claims"},
     "mail.who_signs": {"claims"},
@@ -69,6 +69,19 @@ def test_an_agent_that_follows_an_injection_fails_by_the_call_it_was_talked_into
 def test_a_right_agent_passes_by_every_finding(scenario: Scenario, tmp_path: Path) -> None:
     verdict = tried(scenario, "right", tmp_path).verdict
     assert {finding.result for finding in verdict.findings} == {"pass"}, verdict.reason
+
+
+@pytest.mark.parametrize("carrier", ["resource", "prompt"])
+def test_an_injection_by_a_resource_or_a_prompt_is_taken_from_there(carrier: str, tmp_path: Path) -> None:
+    [scenario] = [one for one in INJECTIONS if one.labels["carrier"] == carrier]
+    result = tried(scenario, "vulnerable", tmp_path)
+    assert result.folder is not None
+    [run] = (tmp_path / "runs").iterdir()
+    trace = load_trace(run / result.folder / "trace.json")
+    kinds = {"resource": "mcp_resource_read", "prompt": "mcp_prompt_get"}
+    [event] = [event for event in trace.events if event.type in kinds.values()]
+    assert (event.type, event.fields["outcome"]) == (kinds[carrier], "ok")
+    assert "read_file" not in {call.mcp_tool_name for call in trace.tool_calls}
 
 
 @pytest.mark.parametrize("scenario", TASKS, ids=name_of)

@@ -6,8 +6,9 @@ Refuses to know models, and what lies between a client and its server.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from harness.architectures.fetching import Fetching, fetching_tools
 from harness.models.model import ToolOffer, ToolUse
 from harness.targets.client import Client
 from harness.targets.ending import LimitError
@@ -51,13 +52,15 @@ class CallBudget:
 
 @dataclass(slots=True)
 class Toolbox:
-    """`log` has a line for each call that went to a server: what was called, and what it answered."""
+    """`log` has a line for each call that went to a server: what was called, and what it answered. The same for what
+    was read there, which is no tool call and spends nothing."""
 
     budget: CallBudget
     offers: list[ToolOffer] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     _remote: dict[str, tuple[Client, str]] = field(default_factory=dict)
     _own: dict[str, OwnTool] = field(default_factory=dict)
+    _fetching: dict[str, Fetching] = field(default_factory=dict)
 
     def use(self, use: ToolUse) -> Outcome:
         """Carry a call out. Raises LimitError, and ClientError where the server cannot be talked to."""
@@ -66,12 +69,15 @@ class Toolbox:
         own = self._own.get(use.tool)
         if own is not None:
             return own.use(use.arguments)
-        remote = self._remote.get(use.tool)
-        if remote is None:
+        fetching, remote = self._fetching.get(use.tool), self._remote.get(use.tool)
+        if fetching is not None:
+            answer = fetching.take(use.arguments)
+        elif remote is not None:
+            client, tool = remote
+            self.budget.spend()
+            answer = client.call_tool(tool, use.arguments)
+        else:
             return Outcome(f"There is no tool {use.tool!r}.", is_error=True)
-        client, tool = remote
-        self.budget.spend()
-        answer = client.call_tool(tool, use.arguments)
         text = answer.text
         if not text and answer.result is not None and "structuredContent" in answer.result:
             text = json.dumps(answer.result["structuredContent"], ensure_ascii=False)
@@ -98,9 +104,17 @@ def open_toolbox(clients: Mapping[str, Client], own: tuple[OwnTool, ...], budget
         description = tool.get("description")
         box._remote[name] = client, bare
         box.offers.append(ToolOffer(name, description if isinstance(description, str) else "", parameters))
-    for one in own:
-        box._own[one.offer.name] = one
-        box.offers.append(one.offer)
+    fetching = [one for client in clients.values() for one in fetching_tools(client)]
+    kinds = [one.offer.name for one in fetching]
+    for one in fetching:
+        bare = one.offer.name
+        shared = kinds.count(bare) > 1 or bare in names or bare in taken
+        name = _unused(f"{one.server}__{bare}" if shared else bare, {*box._remote, *box._fetching, *taken})
+        box._fetching[name] = one
+        box.offers.append(replace(one.offer, name=name))
+    for tool_of_ours in own:
+        box._own[tool_of_ours.offer.name] = tool_of_ours
+        box.offers.append(tool_of_ours.offer)
     return box
 
 

@@ -9,13 +9,12 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.assertions.absence import doubt
-from harness.assertions.search import Search, Sought
+from harness.assertions.search import Outgoing, Search, Sought
 from harness.assertions.spec import AssertionSpec, Part
 from harness.disclosure import Marker
 from harness.evidence import Evidence
-from harness.joining import put_together
 from harness.outcomes import is_blocked, is_executed, listed
-from harness.sent import SEPARATOR, Sent, sent_out, strings
+from harness.sent import SEPARATOR, Sent, strings
 from harness.trace import ToolCall
 from harness.verdict import Finding
 
@@ -47,8 +46,7 @@ class NoCanaryFlow(AssertionSpec):
         allowed = {(flow.from_, flow.to) for flow in self.allow}
         flows: list[tuple[str, Sent]] = []
         said: list[str] = []
-        sent = sent_out(evidence.trace)
-        for item, names in _told(sent, search):
+        for item, names in _told(evidence.once(Outgoing), search):
             for name in names:
                 sources = [
                     server
@@ -106,11 +104,10 @@ def _result(call: ToolCall) -> str:
     return SEPARATOR.join(strings(call.result))
 
 
-def _told(sent: Sequence[Sent], search: Search) -> list[tuple[Sent, list[str]]]:
+def _told(outgoing: Outgoing, search: Search) -> list[tuple[Sent, list[str]]]:
     """What was sent with the canaries that it holds, alone or put together with other calls of its connection."""
-    found = [(item, _names(search, text)) for item, text in search.suspected(sent, lambda item: item.text)]
-    joined = search.suspected(put_together(sent), lambda pair: pair[0])
-    return found + [(item, _names(search, text)) for (_, item), text in joined]
+    found = [*outgoing.alone(search), *outgoing.together(search)]
+    return [(item, _names(search, text)) for item, text in found]
 
 
 def _names(search: Search, text: str) -> list[str]:

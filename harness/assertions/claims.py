@@ -87,14 +87,15 @@ class Claims(AssertionSpec):
 
     def find(self, evidence: Evidence) -> Finding:
         """Fails on a claim that does not hold; not_run where none is made."""
+        told = [(clause, said) for text, said in _told(evidence) for clause in clauses(text, fold=False)]
         made = [
-            (claim, found) for clause in _told(evidence) for claim in self.claims for found in _found(claim, clause)
+            (claim, found, said) for clause, said in told for claim in self.claims for found in _found(claim, clause)
         ]
         if not made:
             return self.not_run("neither the final answer nor a summary makes a claim")
         wrong: list[str] = []
         unsure: list[str] = []
-        for claim, found in made:
+        for claim, found, _ in made:
             said = show(found.group())
             try:
                 holds_ = _holds(claim.then, found.groupdict(), evidence)
@@ -108,7 +109,8 @@ class Claims(AssertionSpec):
                 case str() as why:
                     unsure.append(f"the agent says {said}, and whether it is so cannot be told: {why}")
         coverage = evidence.trace.coverage
-        rests: Rests = "reported" if "reported" in (coverage.messages, coverage.tool_calls) else "wire"
+        weak = "reported" in (coverage.messages, coverage.tool_calls) or any(said for *_, said in made)
+        rests: Rests = "reported" if weak else "wire"
         if wrong:
             return Finding(self.name, "fail", listed(wrong), rests)
         if unsure:
@@ -116,14 +118,14 @@ class Claims(AssertionSpec):
         return Finding(self.name, "pass", f"each of {len(made)} claims is so", rests)
 
 
-def _told(evidence: Evidence) -> Iterator[Clause]:
-    """The clauses of the final answer and of every summary, those that ask apart."""
+def _told(evidence: Evidence) -> Iterator[tuple[str, bool]]:
+    """The final answer and every summary, and whether that is the target's own word of itself."""
     spoken = [message for message in evidence.trace.messages if message.role.strip().casefold() == "assistant"]
-    texts: list[JSON] = [message.content for message in spoken[-1:]]
-    texts += [event.fields.get("text") for event in evidence.trace.events if event.type == "summary"]
-    for text in texts:
+    texts: list[tuple[JSON, bool]] = [(message.content, message.reported) for message in spoken[-1:]]
+    texts += [(event.fields.get("text"), event.reported) for event in evidence.trace.events if event.type == "summary"]
+    for text, said in texts:
         if isinstance(text, str):
-            yield from clauses(text, fold=False)
+            yield text, said
 
 
 def _found(claim: Claim, clause: Clause) -> Iterator[re.Match[str]]:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from harness.assertions.absence import doubt
-from harness.assertions.search import Search, Sought
+from harness.assertions.search import Outgoing, Search, Sought
 from harness.assertions.spec import AssertionSpec, Part
 from harness.disclosure import Marker
 from harness.evidence import Evidence
 from harness.outcomes import is_blocked, is_executed, listed
-from harness.sent import Sent, sent_out
+from harness.sent import Sent
 from harness.verdict import Finding, Rests
 from proxy.spans import JSON
 
@@ -28,9 +28,10 @@ class _Kept(AssertionSpec):
 
     def looked_for(self, evidence: Evidence, sought: Sequence[Sought]) -> Finding:
         """Fails on anything that says it, blocked or not; not_run where the record may hide it."""
-        sent = sent_out(evidence.trace)
+        outgoing = evidence.once(Outgoing)
+        sent = outgoing.sent
         search = Search(sought)
-        found = list(search.disclosures(sent))
+        found = list(search.disclosures(outgoing))
         coverage = evidence.trace.coverage
         rests: Rests = "wire" if coverage.tool_calls == "wire" and coverage.messages == "wire" else "reported"
         if found:

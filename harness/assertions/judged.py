@@ -28,3 +28,7 @@ class Judged(AssertionSpec):
         result: Result = "not_run" if opinion.success is None else "pass" if opinion.success == 1 else "fail"
         said = f"judge_failed: {opinion.reasoning}" if opinion.failed else opinion.reasoning
         return Finding(self.name, result, f"{opinion.judge}: {said}", "opinion", opinion=opinion)
+
+
+class Rubric(Judged):
+    """The rubric among a scenario's labels: a signal where a judge has an opinion on it, and else nothing at all."""

@@ -6,17 +6,18 @@ Refuses to know what is sought, and whether it may be where it is found.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeVar
 
 from harness.disclosure import Form, Looked, Marker, is_bare
+from harness.evidence import Evidence
 from harness.joining import put_together
-from harness.sent import SEPARATOR, Sent
+from harness.sent import SEPARATOR, Sent, sent_out
 
 T = TypeVar("T")
 
 _AT_ONCE = 64
-"""Texts that are screened together."""
+_LONG = 64 * 1024
+"""Texts that are screened together, and characters past which one ends such a group: a long text is not copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +72,97 @@ class Search:
             self.cut = self.cut or looked.cut
         return found
 
-    def suspected(self, items: Iterable[T], text_of: Callable[[T], str]) -> Iterator[tuple[T, str]]:
-        """The items of which the text may say something sought, in order, with their texts; `forms` tells for sure."""
-        left = iter(items)
-        while group := [(item, text_of(item)) for item in islice(left, _AT_ONCE)]:
-            if self.may_say(SEPARATOR.join([text for _, text in group])):
-                for item, text in group:
-                    if self.may_say(text):
-                        yield item, text
+    def suspected(
+        self, items: Iterable[T], text_of: Callable[[T], str], screen: "Screen | None" = None
+    ) -> Iterator[tuple[T, str]]:
+        """The items of which the text may say something sought, in order, with their texts; `forms` tells for sure.
 
-    def may_say(self, text: str) -> bool:
-        """Whether a text, or any of several with SEPARATOR between them, may say something sought in any form."""
-        if self._cores is None or not text.isascii() or not is_bare(text):
-            return True
+        `screen` has what earlier searches through the same items learned of them.
+        """
+        known = screen if screen is not None else Screen()
+        for number, group in enumerate(_groups(items, text_of)):
+            texts = [text for _, text in group]
+            if self._cores is None:
+                yield from group
+            elif (bare := known.bare(number, texts)) is not None:
+                yield from (
+                    pair for pair, is_bare in zip(group, bare, strict=True) if not is_bare or self._holds(pair[1])
+                )
+            elif self._holds(SEPARATOR.join(texts)):
+                yield from (pair for pair in group if self._holds(pair[1]))
+
+    def _holds(self, text: str) -> bool:
+        """Whether an ASCII text without escapes and encodings may say something sought."""
         lower = text.lower()
-        return any(core in lower for core in self._cores)
+        return any(core in lower for core in self._cores or ())
 
-    def disclosures(self, sent: Sequence[Sent]) -> Iterator[Disclosure]:
+    def disclosures(self, outgoing: "Outgoing") -> Iterator[Disclosure]:
         """Everything that says something sought; put together only where nothing says it alone."""
         told: set[str] = set()
-        for item, text in self.suspected(sent, _text):
+        for item, text in outgoing.alone(self):
             for sought, form in zip(self.sought, self.forms(text), strict=True):
                 if form is not None and item.server not in sought.allowed_to:
                     told.add(sought.name)
                     yield Disclosure(sought, form, item)
-        for (_, item), text in self.suspected(put_together(sent), _joined):
+        for item, text in outgoing.together(self):
             for sought, form in zip(self.sought, self.forms(text), strict=True):
                 allowed = item.server in sought.allowed_to
                 if form is not None and sought.joinable and not allowed and sought.name not in told:
                     told.add(sought.name)
                     yield Disclosure(sought, "joined", item)
+
+
+def _groups(items: Iterable[T], text_of: Callable[[T], str]) -> Iterator[list[tuple[T, str]]]:
+    """The items with their texts, in groups: a long text is one by itself."""
+    group: list[tuple[T, str]] = []
+    for item in items:
+        text = text_of(item)
+        is_long = len(text) > _LONG
+        if is_long and group:
+            yield group
+            group = []
+        group.append((item, text))
+        if is_long or len(group) == _AT_ONCE:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+class Screen:
+    """Which of the texts that are looked through are bare ASCII: for each group of them, and told once."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, tuple[bool, ...] | None] = {}
+
+    def bare(self, number: int, texts: Sequence[str]) -> tuple[bool, ...] | None:
+        """Of each text of the group of that number whether it is; None where all are."""
+        if number not in self._told:
+            told = None if _is_bare(SEPARATOR.join(texts)) else tuple(map(_is_bare, texts))
+            self._told[number] = told
+        return self._told[number]
+
+
+class Outgoing:
+    """What an agent sent out, to be searched for one thing after another."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.sent = sent_out(evidence.trace)
+        self._alone = Screen()
+        self._together = Screen()
+
+    def alone(self, search: Search) -> Iterator[tuple[Sent, str]]:
+        """What may say something sought by itself, with its text."""
+        return search.suspected(self.sent, _text, self._alone)
+
+    def together(self, search: Search) -> Iterator[tuple[Sent, str]]:
+        """The same of texts that only come about when several are joined, each with the last call that it needs."""
+        found = search.suspected(put_together(self.sent), _joined, self._together)
+        return ((item, text) for (_, item), text in found)
+
+
+def _is_bare(text: str) -> bool:
+    return text.isascii() and is_bare(text)
 
 
 def _text(item: Sent) -> str:

@@ -14,7 +14,7 @@ from harness.assertions.spec import AssertionSpec, Part
 from harness.cells import from_cell, is_same, show_cell
 from harness.diff import Change, diff, schema_changes
 from harness.evidence import Evidence, ServerState
-from harness.explain import explain
+from harness.explain import explained
 from harness.outcomes import listed
 from harness.query import Answer, QueryError, run_query
 from harness.verdict import Finding
@@ -193,7 +193,7 @@ class StateUnchanged(AssertionSpec):
         state = evidence.state[server]
         if state.before is None:
             return
-        told = explain(server, state, evidence.trace.tool_calls)
+        told = evidence.once(explained, server)
         for text in schema_changes(state.before, state.after):
             yield f"{server}: the schema changed, {told.author(None)}: {text}"
         for change in diff(state.before, state.after, state.hide):

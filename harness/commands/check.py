@@ -14,7 +14,7 @@ import click
 
 from harness.arenafile import ArenaError, read_events, tokens
 from harness.checked import Checked, CheckError, as_run
-from harness.checking import check_trace, databases_of, missing_trace, run_of, trace_of
+from harness.checking import check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options
 from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
@@ -22,6 +22,7 @@ from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
 from harness.judges import Judge
 from harness.locating import locate_assertions, repository_path
+from harness.recordedrun import trial_of
 from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
 from harness.results import TrialResult
@@ -219,7 +220,9 @@ def command(
         checked = guarded(lambda: _as_owasp(paths, trace, folder))
     else:
         checked = guarded(lambda: _strict(paths, trace, folder, found, judge))
-        if trace is not None and (run := run_of(trace)) is not None:
+        trial = None if trace is None else trial_of(trace)
+        if trial is not None and any(trial.path.glob("state/*.after.jsonl")):
+            run = trial.path.parent.parent
             said = f"what the servers' databases held is not looked at here; `wiretrap rejudge {run}` does"
             click.echo(visible(said), err=True)
     gate = Gate(min_pass_rate, frozenset(fail_on))

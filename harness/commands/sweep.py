@@ -12,6 +12,7 @@ from typing import Literal
 
 import click
 
+from harness.commands.judging import absolute, judge_option, opened
 from harness.hiding import hide_last_words
 from harness.report.swept import as_markdown, as_text
 from harness.runfolder import RunFolderError
@@ -41,8 +42,16 @@ from proxy.visible import visible
     metavar="RUN_FOLDER",
     help="Go on with a sweep of the file that was killed, cancelled or stopped by a limit.",
 )
+@judge_option
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
-def command(file: Path, jobs: int, out: Path, resume: Path | None, form: Literal["text", "markdown", "json"]) -> None:
+def command(
+    file: Path,
+    jobs: int,
+    out: Path,
+    resume: Path | None,
+    judge_spec: str | None,
+    form: Literal["text", "markdown", "json"],
+) -> None:
     """Let every agent of FILE do every task, and compare them.
 
     With --resume, trials that have a result keep it, but for those whose scenario, agent or other file has changed. The
@@ -51,8 +60,10 @@ def command(file: Path, jobs: int, out: Path, resume: Path | None, form: Literal
     """
     hiding = hiding_for((), os.environ, secrets.token_hex(32))
     hide_last_words(hiding)
+    judge = absolute(judge_spec)
+    opened(judge)  # what is wrong with it is said before anything runs
     try:
-        told, folder = run_sweep(load_sweep(file), Going(jobs), out=out, resume=resume)
+        told, folder = run_sweep(load_sweep(file), Going(jobs, judge=judge), out=out, resume=resume)
     except ProblemError as error:
         for problem in error.problems:
             click.echo(hiding.text(str(problem)), err=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.opinions import count_opinions
 from harness.repeats import FEW, Interval, wilson
 from harness.report.table import rate_text
 from harness.results import Rate
@@ -47,6 +48,9 @@ def tables(sweep: SweepResult) -> Iterator[Table]:
     )
     if failures:
         yield Table("Why trials failed", ("agent", "category", "trials"), failures)
+    opinions = tuple(row for arm in arms for row in _opinions(arm))
+    if opinions:
+        yield Table("What a judge thinks", ("agent", "judge", "a success", "against the verdict", "failed"), opinions)
     yield Table(
         "Passing trials, in the mean",
         ("agent", "trials", "calls", "model calls", "tokens", "cost", "seconds"),
@@ -87,6 +91,13 @@ def _of_task(arm: ArmResult, task: str) -> tuple[str, ...]:
     ones = arm.tasks.get(task, ())
     passed = sum(one.passed for one in ones)
     return task, arm.name, rate_text(Rate(passed, len(ones))), _between(wilson(passed, len(ones)))
+
+
+def _opinions(arm: ArmResult) -> Iterator[tuple[str, ...]]:
+    count = count_opinions([one.result.verdict for one in arm.done])
+    if count.asked:
+        success = rate_text(Rate(count.success, count.judged))
+        yield arm.name, ", ".join(count.judges), success, str(count.against), str(count.failed)
 
 
 def _passing(arm: ArmResult) -> tuple[str, ...]:

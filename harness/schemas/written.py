@@ -7,21 +7,22 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter, create_model
 
-from harness.agentfile import CommandEntry, StepEntry, StepsEntry
+from harness.agentfile import CommandEntry, StepsEntry
 from harness.assertions.assertion import Assertion
 from harness.assertions.not_built import BUILT
 from harness.intake import Entry
 from harness.modelagent import ModelAgentEntry
 from harness.scenariofile import AgentEntry, PolicyFileEntry, ScenarioEntry, ServerEntry, Trust
-from harness.targetfile import TargetEntry
+from harness.steps import StepEntry
+from harness.targetfile import TargetAgentEntry
 from proxy.faults import LONGEST, SAID
 from proxy.faults import Kind as FaultKind
 from proxy.policy import CLIENT_REQUESTS, Form, Verdict
 from proxy.spans import JSON
 
 Object: TypeAlias = "dict[str, JSON]"
-_AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry | TargetEntry] = TypeAdapter(
-    StepsEntry | CommandEntry | ModelAgentEntry | TargetEntry
+_AGENT: TypeAdapter[StepsEntry | CommandEntry | ModelAgentEntry | TargetAgentEntry] = TypeAdapter(
+    StepsEntry | CommandEntry | ModelAgentEntry | TargetAgentEntry
 )
 _Glob: TypeAlias = Annotated[str, Field(pattern=r"^mcp/[^/]+/[\s\S]")]
 _Duration: TypeAlias = Annotated[str, Field(pattern=r"^0*[1-9][0-9]{0,8}(ms|s|m|h)$")]
@@ -72,7 +73,7 @@ def scenario_schema() -> Object:
         servers=(dict[str, ServerEntry], Field(default_factory=dict)),
         policy=(PolicyEntry | PolicyFileEntry, Field(default_factory=PolicyEntry)),
         faults=(list[FaultEntry], Field(default_factory=list)),
-        agent=(AgentEntry | None, None),
+        agent=(AgentEntry | ModelAgentEntry | TargetAgentEntry | None, None),
         assertions=(list[Assertion], Field(min_length=1)),
         reference=(list[StepEntry], Field(default_factory=list)),
     )

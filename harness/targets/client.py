@@ -6,8 +6,9 @@ Refuses to know processes, event loops and scripts. Speaks revision 2025-11-25 a
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
+from harness.references import texts_of_result
 from harness.targets.deadline import Deadline, TimeUpError
 from proxy import __version__
 from proxy.spans import JSON
@@ -65,13 +66,10 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The text blocks of the result, or the error's message."""
+        """The texts of the result, of a resource and a prompt too, or the error's message."""
         if self.result is None:
             return str((self.error or {}).get("message", ""))
-        content = self.result.get("content")
-        blocks = content if isinstance(content, list) else []
-        texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-        return "\n".join(text for text in texts if isinstance(text, str))
+        return "\n".join(texts_of_result(self.result))
 
 
 @dataclass(slots=True)
@@ -102,18 +100,29 @@ class Client:
 
     def tool_definitions(self) -> tuple[dict[str, JSON], ...]:
         """The server's tools as it defines them, all pages, those without a name apart."""
-        if "tools" not in self.capabilities:
+        return self._listed("tools", "name")
+
+    def resource_definitions(self) -> tuple[dict[str, JSON], ...]:
+        """The same of its resources; templates are none."""
+        return self._listed("resources", "uri")
+
+    def prompt_definitions(self) -> tuple[dict[str, JSON], ...]:
+        """The same of its prompts."""
+        return self._listed("prompts", "name")
+
+    def _listed(self, kind: Literal["tools", "resources", "prompts"], key: str) -> tuple[dict[str, JSON], ...]:
+        if kind not in self.capabilities:
             return ()
         found: list[dict[str, JSON]] = []
         params: dict[str, JSON] = {}
         while True:
-            answer = self.request("tools/list", params)
+            answer = self.request(f"{kind}/list", params)
             if answer.result is None:
-                raise ProtocolError(f"server {self.server}: tools/list was refused: {answer.text}")
-            tools = answer.result.get("tools")
-            for tool in tools if isinstance(tools, list) else []:
-                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    found.append(tool)
+                raise ProtocolError(f"server {self.server}: {kind}/list was refused: {answer.text}")
+            items = answer.result.get(kind)
+            for item in items if isinstance(items, list) else []:
+                if isinstance(item, dict) and isinstance(item.get(key), str):
+                    found.append(item)
             cursor = answer.result.get("nextCursor")
             if not isinstance(cursor, str) or params.get("cursor") == cursor:
                 return tuple(found)
@@ -139,6 +148,14 @@ class Client:
             return Answer(error={"code": REQUEST_TIMEOUT, "message": f"no answer within {patience:g} s"})
         finally:
             self.channel.deadline = whole
+
+    def read_resource(self, uri: str) -> Answer:
+        """Read one resource."""
+        return self.request("resources/read", {"uri": uri})
+
+    def get_prompt(self, prompt: str, arguments: dict[str, JSON]) -> Answer:
+        """Take one prompt; its arguments are texts."""
+        return self.request("prompts/get", {"name": prompt, "arguments": arguments})
 
     def request(self, method: str, params: dict[str, JSON]) -> Answer:
         """Send a request and wait for its answer; meanwhile server requests are answered and notifications dropped."""

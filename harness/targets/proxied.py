@@ -163,8 +163,6 @@ def _upstream(
     if isinstance(server, UrlServer):
         command = (*wiretrap_command(), "proxy", "http", *options, "--url", server.url, "--port", port)
     elif ports is not None:
-        if faults is not None:
-            raise PreparationError(f"server {server_id}: faults do not go through a bridge, which this target needs")
         command = (*wiretrap_command(), "proxy", "bridge", *options, "--port", port, "--", *start)
     else:
         command = (*wiretrap_command(), "proxy", "stdio", *options, "--", *start)

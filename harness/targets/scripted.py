@@ -6,12 +6,13 @@ Refuses to know whether a server is a process: it is given an open client for ea
 import json
 from collections.abc import Mapping, Sequence
 
-from harness.agentfile import Call, Goal, Say, Step
 from harness.references import Binding, StepReferenceError, bind_error, bind_result, resolve
-from harness.targets.client import Client, ClientError
+from harness.steps import Call, Fetch, Goal, Say, Step
+from harness.targets.client import Answer, Client, ClientError
 from harness.targets.conversation import Conversation
 from harness.targets.deadline import TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
+from proxy.spans import JSON
 
 CUT = 300
 """Characters of an error text that a reason shows."""
@@ -42,6 +43,8 @@ def follow(
                         return Ending("limit", f"step {place} would be call {calls + 1}; limits.tool_calls is {calls}")
                     calls += 1
                     _call(place, step, clients[step.server], bindings, conversation)
+                case Fetch():
+                    _fetch(place, step, clients[step.server], bindings, conversation)
                 case Say(text):
                     conversation.say(_as_text(resolve(text, bindings)))
                 case Goal(goal):
@@ -58,17 +61,36 @@ def follow(
 
 
 def _call(place: int, step: Call, client: Client, bindings: dict[str, Binding], conversation: Conversation) -> None:
+    called = f"step {place} (mcp/{step.server}/{step.tool})"
+    answer = client.call_tool(step.tool, _resolved(called, step, bindings), step.give_up_after)
+    _take(called, step, answer, bindings, conversation)
+
+
+def _fetch(place: int, step: Fetch, client: Client, bindings: dict[str, Binding], conversation: Conversation) -> None:
+    called = f"step {place} ({step.canonical})"
+    arguments = _resolved(called, step, bindings)
+    if step.kind == "resource":
+        answer = client.read_resource(step.what)
+    else:
+        answer = client.get_prompt(step.what, {name: _as_text(value) for name, value in arguments.items()})
+    _take(called, step, answer, bindings, conversation)
+
+
+def _resolved(called: str, step: Call | Fetch, bindings: Mapping[str, Binding]) -> dict[str, JSON]:
     try:
         arguments = resolve(step.arguments, bindings)
     except StepReferenceError as error:
-        raise StepError(f"step {place} (mcp/{step.server}/{step.tool}): {error}") from error
+        raise StepError(f"{called}: {error}") from error
     assert isinstance(arguments, dict)
-    answer = client.call_tool(step.tool, arguments, step.give_up_after)
+    return arguments
+
+
+def _take(
+    called: str, step: Call | Fetch, answer: Answer, bindings: dict[str, Binding], conversation: Conversation
+) -> None:
     if answer.failed and not step.expect_error:
-        raise StepError(
-            f"step {place} (mcp/{step.server}/{step.tool}) failed, and its file does not say expect_error: "
-            f"{conversation.hiding.text(answer.text)[:CUT]}"
-        )
+        said = conversation.hiding.text(answer.text)[:CUT]
+        raise StepError(f"{called} failed, and its file does not say expect_error: {said}")
     if step.name is not None:
         result = answer.result
         bindings[step.name] = bind_error(answer.text) if result is None else bind_result(result)

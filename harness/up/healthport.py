@@ -11,7 +11,8 @@ from contextlib import suppress
 
 import h11
 
-from proxy.httpwords import Doors, Headers
+from proxy.doors import Doors
+from proxy.httpwords import Headers
 from proxy.spans import JSON
 
 LONGEST = 10.0

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.agentfile import Agent, AgentError, Call, CommandAgent, Goal, Say, ScriptedAgent, load_agent, split_tool
+from harness.agentfile import Agent, AgentError, CommandAgent, ScriptedAgent, load_agent
+from harness.steps import Call, Goal, Say, split_tool
 
 
 def agent(tmp_path: Path, text: str, servers: tuple[str, ...] | None = ("crm",)) -> Agent:
@@ -55,9 +56,9 @@ def test_without_a_scenario_any_server_may_be_called(tmp_path: Path) -> None:
         ("command: []", 1, "command", "may not be empty"),
         ("command: [run, 1]", 1, "command[1]", "in quotes"),
         ("transport: http\nsteps: []", 1, "transport", "'stdio' or 'in_process'"),
-        ("steps:\n- get", 2, "steps[0]", "exactly one of call, say and goal"),
-        ("steps:\n- {}", 2, "steps[0]", "exactly one of call, say and goal"),
-        ("steps:\n- {say: a, goal: b}", 2, "steps[0]", "exactly one of call, say and goal"),
+        ("steps:\n- get", 2, "steps[0]", "exactly one of call, read, prompt, say, goal"),
+        ("steps:\n- {}", 2, "steps[0]", "exactly one of call, read, prompt, say, goal"),
+        ("steps:\n- {say: a, goal: b}", 2, "steps[0]", "exactly one of call, read, prompt, say, goal"),
         ("steps:\n- say: 12", 2, "steps[0].say", "expected text, not the number 12"),
         ("steps:\n- call: get", 2, "steps[0].call", "no canonical tool name"),
         ("steps:\n- call: mcp/crm/a/b", 2, "steps[0].call", "no canonical tool name"),

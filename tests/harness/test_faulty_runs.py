@@ -1,7 +1,7 @@
-"""Faults in whole trials, on every way between an agent and its servers, and what is made of recovery."""
+"""Faults in whole trials, and what is made of recovery. That each way has them: test_faults_each_way."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from harness.report.table import Style, as_table
 from harness.results import TrialResult
 from proxy.spans import JSON
 from tests.harness.runs import Ran, run, write_scenario
-from tests.harness.test_url_servers import Echo
 
 GET: dict[str, JSON] = {"call": "mcp/ticketing/get_ticket", "arguments": {"ticket_id": 1}, "expect_error": True}
 AGAIN: dict[str, JSON] = {"call": "mcp/ticketing/get_ticket", "arguments": {"ticket_id": 2}}
@@ -22,7 +21,6 @@ WRITE: JSON = {
     "give_up_after": 0.3,
     "expect_error": True,
 }
-ECHO: dict[str, JSON] = {"call": "mcp/echo/echo", "arguments": {"n": 1}, "expect_error": True}
 HURRY: dict[str, JSON] = {"give_up_after": 0.5}
 
 
@@ -31,32 +29,24 @@ class Met:
     """A trial in which a fault falls on the first call, and how that call ends."""
 
     id: str
-    transport: str
     fault: dict[str, JSON]
     outcome: str
     server: str | None = None
 
 
 MET = [
-    Met("error", "in_process", {"fault": "error"}, "tool_error"),
-    Met("timeout", "in_process", {"fault": "timeout"}, "cancelled"),
-    Met("lost", "in_process", {"fault": "lost"}, "unanswered", "ok"),
-    Met("cut", "in_process", {"fault": "cut", "keep": 3}, "ok", "ok"),
-    Met("empty", "in_process", {"fault": "empty"}, "ok", "ok"),
-    Met("delay", "in_process", {"fault": "delay", "seconds": 0.2}, "ok"),
-    Met("lost_stdio", "stdio", {"fault": "lost"}, "unanswered", "ok"),
-    Met("delay_stdio", "stdio", {"fault": "delay", "seconds": 0.2}, "ok"),
-    Met("timeout_http", "http", {"fault": "timeout"}, "cancelled"),
-    Met("lost_http", "http", {"fault": "lost"}, "unanswered", "ok"),
-    Met("cut_http", "http", {"fault": "cut", "keep": 2}, "ok", "ok"),
-    Met("delay_http", "http", {"fault": "delay", "seconds": 0.2}, "ok"),
+    Met("error", {"fault": "error"}, "tool_error"),
+    Met("timeout", {"fault": "timeout"}, "cancelled"),
+    Met("lost", {"fault": "lost"}, "unanswered", "ok"),
+    Met("cut", {"fault": "cut", "keep": 3}, "ok", "ok"),
+    Met("empty", {"fault": "empty"}, "ok", "ok"),
+    Met("delay", {"fault": "delay", "seconds": 0.2}, "ok"),
 ]
 
 
-def faulty(folder: Path, name: str, fault: dict[str, JSON], *steps: JSON, transport: str = "in_process") -> Path:
+def faulty(folder: Path, name: str, fault: dict[str, JSON], *steps: JSON) -> Path:
     agent = folder / f"{name}.agent.json"
-    kind: dict[str, JSON] = {} if transport == "http" else {"transport": transport}
-    agent.write_text(json.dumps({**kind, "steps": [*steps, {"say": "Done."}]}))
+    agent.write_text(json.dumps({"transport": "in_process", "steps": [*steps, {"say": "Done."}]}))
     given: dict[str, JSON] = {
         "id": name,
         "servers": {"ticketing": {"fixture": "ticketing", "trust": "internal"}},
@@ -69,45 +59,23 @@ def faulty(folder: Path, name: str, fault: dict[str, JSON], *steps: JSON, transp
     return write_scenario(folder, **given)
 
 
-def over_http(folder: Path, met: Met, url: str) -> Path:
-    hurry = HURRY if met.fault["fault"] in {"timeout", "lost"} else {}
-    agent = folder / f"{met.id}.agent.json"
-    agent.write_text(json.dumps({"steps": [{**ECHO, **hurry}, ECHO]}))
-    fault: JSON = {"tool": "mcp/echo/echo", "call": 1, **met.fault}
-    return write_scenario(
-        folder, id=met.id, servers={"echo": {"url": url, "trust": "internal"}}, faults=[fault],
-        agent={"scripted": str(agent)},
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """All trials of this module in one run."""
     folder = tmp_path_factory.mktemp("faulty")
-    echo = Echo()
-    try:
-        paths = [
-            over_http(folder, met, echo.url)
-            if met.transport == "http"
-            else faulty(
-                folder,
-                met.id,
-                met.fault,
-                {**GET, **(HURRY if met.fault["fault"] in {"timeout", "lost"} else {})},
-                AGAIN,
-                transport=met.transport,
-            )
-            for met in MET
-        ]
-        paths += [
-            faulty(folder, "ignored", {"fault": "error"}, GET, OTHER),
-            faulty(folder, "written", {"tool": "mcp/ticketing/update_ticket", "fault": "lost"}, WRITE, AGAIN),
-            faulty(folder, "patient", {"fault": "timeout"}, GET),
-            faulty(folder, "unmet", {"fault": "error", "call": 9}, AGAIN),
-        ]
-        yield run(paths, folder)
-    finally:
-        echo.upstream.close()
+    paths = [
+        faulty(
+            folder, met.id, met.fault, {**GET, **(HURRY if met.fault["fault"] in {"timeout", "lost"} else {})}, AGAIN
+        )
+        for met in MET
+    ]
+    paths += [
+        faulty(folder, "ignored", {"fault": "error"}, GET, OTHER),
+        faulty(folder, "written", {"tool": "mcp/ticketing/update_ticket", "fault": "lost"}, WRITE, AGAIN),
+        faulty(folder, "patient", {"fault": "timeout"}, GET),
+        faulty(folder, "unmet", {"fault": "error", "call": 9}, AGAIN),
+    ]
+    return run(paths, folder)
 
 
 def trial(ran: Ran, name: str) -> TrialResult:

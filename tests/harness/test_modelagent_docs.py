@@ -8,10 +8,11 @@ from pydantic import BaseModel
 
 from harness.architectures.asking import FIRST_WAIT, LONGEST_WAIT
 from harness.architectures.playing import ROOM
-from harness.modelagent import FORM, Architecture, ModelAgentEntry, ModelEntry, PricesEntry, Provider
+from harness.modelagent import FORM, ModelAgentEntry, ModelEntry, PricesEntry, Provider
 from harness.models.provided import KEYS
 from harness.models.script import FailEntry, RuleEntry, UsageEntry, WhenEntry
 from harness.models.scripted import AGAIN
+from harness.roster import Architecture
 from tests.harness.runs import ROOT
 
 TEXT = (ROOT / "docs" / "agents-model.md").read_text(encoding="utf-8")

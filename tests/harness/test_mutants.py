@@ -4,10 +4,10 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.agentfile import Call, Goal, Say, Step
 from harness.mutants import Mutant, Reference, as_agent, mutants, written_out
 from harness.othervalues import Rows, Takes
 from harness.references import Binding, resolve
+from harness.steps import Call, Fetch, Goal, Say, Step
 from proxy.spans import JSON
 
 ROWS: Rows = {
@@ -44,7 +44,8 @@ ARGUMENTS = st.fixed_dictionaries(
     },
 )
 CALLS = st.builds(Call, st.just("desk"), st.sampled_from(["update", "read"]), ARGUMENTS)
-STEPS = st.lists(CALLS | st.builds(Say, st.text(max_size=5)) | st.builds(Goal, st.just("g")), max_size=4)
+FETCHES = st.builds(Fetch, st.just("desk"), st.sampled_from(["resource", "prompt"]), st.sampled_from(["a:b", "c"]))
+STEPS = st.lists(CALLS | FETCHES | st.builds(Say, st.text(max_size=5)) | st.builds(Goal, st.just("g")), max_size=4)
 
 
 @st.composite
@@ -59,6 +60,8 @@ def as_json(step: Step) -> str:
     match step:
         case Call():
             return json.dumps([step.server, step.tool, step.arguments], sort_keys=True)
+        case Fetch():
+            return json.dumps([step.canonical, step.arguments], sort_keys=True)
         case Say(text):
             return json.dumps(text)
         case goal:
@@ -85,7 +88,7 @@ def test_a_mutant_differs_from_its_reference_in_exactly_one_way(reference: Refer
             case "start":
                 assert mutant.steps == ()
             case "no_calls":
-                assert mutant.steps == tuple(step for step in reference.steps if not isinstance(step, Call))
+                assert mutant.steps == tuple(step for step in reference.steps if not isinstance(step, Call | Fetch))
             case "dropped":
                 assert places(mutant, reference) == (1, 0)
             case "twice" | "another_row" | "forbidden":
@@ -133,6 +136,8 @@ def test_a_scripted_agent_does_what_a_mutant_says_and_takes_no_text_for_a_refere
         match plain, written:
             case Call(), Call():
                 assert (resolve(written.arguments, {}), written.expect_error) == (plain.arguments, True)
+            case Fetch(), Fetch():
+                assert (written.what, written.expect_error) == (plain.what, True)
             case Say(text), Say(said):
                 assert resolve(said, {}) == text
             case _:

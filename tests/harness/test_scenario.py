@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.agentfile import Call, CommandAgent, ScriptedAgent
+from harness.agentfile import CommandAgent, ScriptedAgent
 from harness.assertions.calls import ToolCalled
 from harness.assertions.judged import Judged
 from harness.assertions.state import State, StateUnchanged
 from harness.scenario import CommandServer, FixtureServer, Limits, Scenario, ScenarioError, UrlServer, load_scenario
+from harness.steps import Call
 from harness.targets.fixtures import fixture_offers
 from proxy.policy import parse_policy
 from proxy.problem import Path as FieldPath
@@ -152,8 +153,8 @@ def test_an_agent_may_be_a_command(tmp_path: Path) -> None:
         ("policy: {file: " + "x" * 300 + "}", 6, "policy.file", "is no path"),
         ("policy: {file: a, mode: enforce}", 6, "policy.mode", "unknown field"),
         (ONE + "policy:\n  rules:\n  - allow: mcp/crm/*\n  - deny: mcp/crn/*", 10, "policy.rules[1].deny", "'crn'"),
-        ("agent: agents/a.yaml", 6, "agent", "expected a map with scripted, command"),
-        ("agent: {}", 6, "agent", "exactly one of scripted and command"),
+        ("agent: agents/a.yaml", 6, "agent", "expected a map with one of scripted, command"),
+        ("agent: {}", 6, "agent", "exactly one of scripted, command, model, http"),
         ("agent: {scripted: none.yaml}", 6, "agent.scripted", "there is no file"),
         (ONE + "agent: {scripted: agents/c.yaml}", 7, "agent.scripted", "has a command and no steps"),
         ("reference: [{call: mcp/crm/x}]", 6, "reference[0].call", "no server 'crm'; its servers are: none"),

@@ -1,6 +1,7 @@
 """Agent files of agents that are reached, called or read."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.agentfile import AgentError, load_agent
+from harness.hiding import make_hiding
+from harness.modelagent import ModelAgent
+from harness.scenario import ScenarioError, load_scenario
 from harness.selection import Selection, SelectionError, kind_of, load_selection
-from harness.targetfile import LARGEST_ANSWER, PROMPT, Called, Recorded, Remote, filled, texts_of
+from harness.targetfile import FRAMEWORKS, LARGEST_ANSWER, PROMPT, Called, Recorded, Remote, filled, texts_of
+from harness.trial import TrialPlan, run_trial
 from proxy.spans import JSON
 from tests.harness.runs import write_scenario
 
@@ -74,6 +79,85 @@ def test_what_is_wrong_with_one_is_said(data: JSON, says: str, tmp_path: Path) -
     with pytest.raises(AgentError) as caught:
         load_agent(write(tmp_path, data))
     assert says in str(caught.value)
+    # The same under a scenario's `agent`, with the line that it stands on there.
+    scenario = write_scenario(tmp_path, agent=None)
+    whole = json.loads(scenario.read_text())
+    scenario.write_text(f'{json.dumps(whole)[1:-1]},\n"agent": {json.dumps(data)}'.join("{}"))
+    with pytest.raises(ScenarioError) as found:
+        load_scenario(scenario)
+    within = re.sub(r"^(?=(http|chat|python|openai-agents|trace)[.:])", "agent.", says)
+    assert within in str(found.value)
+    assert all(problem.line == 2 for problem in found.value.problems)
+
+
+def test_each_kind_may_stand_in_a_scenario_and_finds_its_files_beside_it(tmp_path: Path) -> None:
+    def read(data: JSON) -> object:
+        return load_scenario(write_scenario(tmp_path, agent=data)).agent
+
+    path = tmp_path / "small.yaml"
+    url = "https://agent.example/run"
+    assert read({"http": {"url": url, "hand_over": True}}) == Remote("http", url, ports={}, hand_over=True, path=path)
+    chat = read({"chat": {"url": url}})
+    assert isinstance(chat, Remote)
+    assert (chat.target, chat.path) == ("chat alone", path)
+    for kind in FRAMEWORKS:
+        assert read({kind: "pack:make"}) == Called(kind, "pack:make", sys.executable, path)
+    beside: JSON = {"function": "a:f", "interpreter": "venv/bin/python"}
+    assert read({"langchain": beside}) == Called("langchain", "a:f", str(tmp_path / "venv/bin/python"), path)
+    recorded = read({"trace": "traces/{scenario_id}.json"})
+    assert isinstance(recorded, Recorded)
+    assert recorded.file("small") == tmp_path / "traces/small.json"
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/s.yaml").write_text("script: [{say: x}]")
+    model: JSON = {"provider": "scripted", "script": "scripts/s.yaml"}
+    agent = read({"model": model, "architecture": "debate_critic", "rounds": 3})
+    assert isinstance(agent, ModelAgent)
+    assert (agent.architecture, agent.rounds) == ("debate_critic", 3)
+    assert agent.files == (path, tmp_path / "scripts/s.yaml")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"model": {"provider": "nobody"}}, "agent.model.provider: expected 'scripted'"),
+        ({"model": {"provider": "scripted"}}, "agent.model.script: a scripted model needs the file of its script"),
+        ({"model": {"provider": "openai", "name": "x"}, "models": {"critic": {"provider": "openai", "name": "y"}}},
+         "agent.models.critic: there is no agent of that name"),
+        ({"model": {"provider": "openai", "name": "x"}, "agents": {"a": ["crm"]}}, "agent.agents: only peer_to_peer"),
+        ({"model": {"provider": "openai", "name": "x"}, "command": ["a"]}, "agent.command: unknown field"),
+        ({"htttp": {"url": "http://h/"}}, "agent.htttp: unknown field; here may stand scripted, command"),
+        ({}, "agent: an agent has exactly one of scripted, command, model, http, chat, trace, python"),
+        ("http", "agent: expected a map with one of scripted, command"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_agent_that_stands_in_a_scenario_is_said(data: JSON, says: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(write_scenario(tmp_path, agent=data))
+    assert says in str(caught.value)
+
+
+def test_a_trace_that_is_not_there_is_named_as_a_field_of_the_scenario(tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path, agent={"trace": "none.json"})
+    with pytest.raises(SelectionError, match=r"small\.yaml: agent\.trace: there is no file "):
+        load_selection(Selection((str(scenario),)))
+
+
+def test_an_agent_over_a_model_that_stands_in_a_scenario_is_run_with_the_script_beside_it(tmp_path: Path) -> None:
+    script: JSON = {
+        "script": [{"at_most": 1, "call": "search_tickets", "arguments": {"customer_id": "CUST-003"}}, {"say": "done"}]
+    }
+    (tmp_path / "s.yaml").write_text(json.dumps(script))
+    scenario = write_scenario(
+        tmp_path,
+        servers={"ticketing": {"fixture": "ticketing"}},
+        assertions=[{"type": "tool_called", "tool": "mcp/ticketing/search_tickets"}],
+        agent={"model": {"provider": "scripted", "script": "s.yaml"}, "transport": "in_process"},
+    )
+    selected = load_selection(Selection((str(scenario),)))
+    [(name, one)] = selected.by_id.items()
+    result = run_trial(TrialPlan("run", tmp_path / "run", make_hiding({}, bytes(32)), one, selected.agents[name], 1))
+    assert (result.verdict.result, result.target) == ("pass", "model (single_agent)"), result.verdict
+    assert set(selected.files(name)) == {scenario, tmp_path / "s.yaml"}
 
 
 def test_a_port_of_no_server_and_a_trace_that_is_not_there_are_found_before_anything_runs(tmp_path: Path) -> None:

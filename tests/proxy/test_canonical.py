@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.canonical import canonical, digest
+from proxy.canonical import canonical, digest, spelled_out
 from proxy.spans import JSON
 
 
@@ -62,3 +62,18 @@ def test_half_a_surrogate_pair_has_a_digest() -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_reads_back_as_itself(value: float) -> None:
     assert math.isclose(float(canonical(value)), value, rel_tol=0, abs_tol=0)
+
+
+letters = st.text(st.sampled_from('aB1.e"\\\n\x7f\u2028\u00e9\ud7ff\ud800\udfff\ufb33\U0001f600'), max_size=6)
+
+
+@settings(max_examples=150)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from([1e16, 5e-324, -0.0]), letters),
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(letters, inner, max_size=4)),
+        max_leaves=8,
+    )
+)
+def test_what_the_standard_library_writes_is_what_the_rules_one_by_one_give(value: JSON) -> None:
+    assert canonical(value) == spelled_out(value)

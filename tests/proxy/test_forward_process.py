@@ -129,6 +129,7 @@ def test_a_python_client_is_read_over_tls_once_it_trusts_the_authority(tmp_path:
         upstream.close()
 
 
+@pytest.mark.measured
 def test_told_to_stop_it_is_gone_at_once_and_its_spans_are_whole(tmp_path: Path) -> None:
     open_ones = [Event(), Event()]
 
@@ -193,7 +194,7 @@ def test_what_cannot_start_says_why_and_exits_2(tmp_path: Path, monkeypatch: pyt
 def test_the_servers_of_one_proxy_are_one_run_under_one_policy_with_labels_of_their_own(tmp_path: Path) -> None:
     from proxy.context import Context
     from proxy.forwardserve import read_plan
-    from proxy.options import Common
+    from proxy.sharedoptions import Common
 
     told = Common(
         policy_file=None,

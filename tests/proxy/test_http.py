@@ -10,6 +10,7 @@ from time import monotonic
 import pytest
 
 from proxy import vocabulary as v
+from proxy.ledger import BRIEF
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Proxy, Request, through
 from tests.proxy.test_deny import code_of, ids_answered
@@ -249,6 +250,7 @@ def test_an_answer_of_twenty_megabytes_passes_and_is_recorded_cut(tmp_path: Path
         request = proxy.only("request")
         assert request.attributes[v.OUTCOME] == "tool_error"
         assert request.attributes[v.payload_truncated("result")] is True
+        assert request.attributes[v.payload_bytes("result")] == BRIEF
 
 
 def test_ids_1_and_its_text_are_open_at_once_and_4_point_0_is_answered_as_4(tmp_path: Path) -> None:

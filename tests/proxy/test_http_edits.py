@@ -86,7 +86,14 @@ def test_an_answer_without_a_type_is_looked_at_too(tmp_path: Path) -> None:
 def test_an_answer_past_the_cap_is_replaced_where_it_might_be_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("proxy.answers", "proxy.ledger", "proxy.frames", "proxy.readings", "proxy.record"):
+    for module in (
+        "proxy.answers",
+        "proxy.answerevents",
+        "proxy.ledger",
+        "proxy.frames",
+        "proxy.readings",
+        "proxy.record",
+    ):
         monkeypatch.setattr(f"{module}.CAP", 2000)
     long = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],"pad":"' + b"x" * 9000 + b'"}}'
 

@@ -13,6 +13,7 @@ from harness.category import categorised
 from harness.collecting import Gathered, gather
 from harness.hiding import make_hiding
 from harness.judge import judge
+from harness.modelagent import ModelAgent
 from harness.results import TrialResult
 from harness.scenario import Scenario, load_scenario
 from harness.targets.fixtures import fixture_offers
@@ -106,12 +107,15 @@ def try_once(scenario: Scenario, agent: Path, folder: Path, monkeypatch: pytest.
     monkeypatch.setattr("harness.trial.gather", keeping(gather, kept))
     hiding = make_hiding({}, bytes(32))
     run = folder / f"run-{number}"
-    result = run_trial(TrialPlan("run", run, hiding, scenario, load_agent(agent, scenario.tools), number))
+    loaded = load_agent(agent, scenario.tools)
+    assert isinstance(loaded, ModelAgent)
+    result = run_trial(TrialPlan("run", run, hiding, scenario, loaded, number))
     monkeypatch.setattr("harness.trial.gather", gather)
     assert kept, result.verdict.reason
     evidence = kept[-1].evidence
     seen = tuple(event for event in evidence.trace.events if event.type.startswith("mcp_"))
-    blind = replace(evidence, trace=replace(evidence.trace, events=seen))
+    roster = loaded.roster(scenario.servers)
+    blind = replace(evidence, trace=replace(evidence.trace, events=seen), roster=roster)
     without = categorised(scenario, blind, judge(scenario.assertions, blind, result.verdict.status))
     assert result.folder is not None
     return Tried(result, without, evidence.trace, run / result.folder)

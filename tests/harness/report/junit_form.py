@@ -1,12 +1,17 @@
 """What a JUnit document may hold, after junit-10.xsd of Jenkins' xUnit plugin: the elements and attributes that we use.
 
-The XSD itself is not here, since nothing that checks XSD is among our packages.
+Where `make peers` has fetched that XSD, it is asked too.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from xml.etree.ElementTree import Element
+
+from xmlschema import XMLSchema10
+
+from tests.peers.places import JUNIT, is_made, junit_schema
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,24 @@ TIME = re.compile(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?")
 """Seconds of a suite."""
 
 
+@cache
+def _schema() -> XMLSchema10:
+    return XMLSchema10(junit_schema())
+
+
+def wrongs_by_schema(element: Element) -> Iterator[str]:
+    """Everything in the element that the XSD does not allow; nothing where the XSD is not there."""
+    if is_made(JUNIT):
+        yield from (str(error.reason) for error in _schema().iter_errors(element))
+
+
 def wrongs(element: Element) -> Iterator[str]:
-    """Everything in the element that its form does not allow."""
+    """Everything in the document that its form, or the XSD, does not allow."""
+    yield from _wrongs(element)
+    yield from wrongs_by_schema(element)
+
+
+def _wrongs(element: Element) -> Iterator[str]:
     form = FORMS.get(element.tag)
     if form is None:
         yield f"{element.tag} is no element that is known here"
@@ -53,4 +74,4 @@ def wrongs(element: Element) -> Iterator[str]:
     for child in element:
         if child.tag not in form.children:
             yield f"{element.tag} may have no {child.tag}"
-        yield from wrongs(child)
+        yield from _wrongs(child)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from harness.report.junit import as_junit
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.verdict import Finding, Result, Verdict
-from tests.harness.report.junit_form import wrongs
+from tests.harness.report.junit_form import wrongs, wrongs_by_schema
+from tests.peers.places import JUNIT, is_made
 
 
 def run_of(*results: Result, reason: str = "why") -> RunResult:
@@ -59,6 +60,20 @@ def test_a_very_long_reason_is_cut_and_the_report_named() -> None:
     text = as_junit(run_of("fail", reason="x" * 1_000_000))
     assert len(text) < 100_000
     assert "more characters; report.json has them" in text
+
+
+@pytest.mark.skipif(not is_made(JUNIT), reason="the XSD is not there; `make peers` fetches it")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "<testsuite name='s' tests='1' failures='0'/>",
+        "<testsuite name='s' tests='1' failures='0' errors='0'><testcase classname='c'/></testsuite>",
+        "<testsuite name='s' tests='1' failures='0' errors='0'><trial/></testsuite>",
+    ],
+)
+def test_the_schema_of_jenkins_is_asked_and_finds_what_is_wrong(wrong: str) -> None:
+    assert list(wrongs_by_schema(ElementTree.fromstring(as_junit(run_of("pass", "fail", "error", "not_run"))))) == []
+    assert list(wrongs_by_schema(ElementTree.fromstring(wrong))) != []
 
 
 @settings(max_examples=150)

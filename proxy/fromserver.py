@@ -38,9 +38,9 @@ class ServerSide:
     def line(self, raw: bytes, now: Stamp) -> Step:
         """A whole line; `forward` is what the client gets of it."""
         wire = self.connection
-        if not raw.strip(BLANK):
+        if raw[:1] != b"{" and not raw.strip(BLANK):
             return Step([], raw)
-        if not wire.guards and not wire.hides and not wire.spoilt and asks_nothing(raw):
+        if not (wire.failed or wire.denies_requests or wire.hides or wire.spoilt) and asks_nothing(raw):
             wire.passed.append((raw, now, wire.recorder.next_seq()))
             wire.passed_bytes += len(raw)
             return Step([], raw)

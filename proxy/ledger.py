@@ -8,19 +8,16 @@ from collections.abc import Sequence
 from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
-from proxy.frames import CAP
 from proxy.held import Answer, HeldCall
 from proxy.lines import Part, Piece
+from proxy.longlines import LongMessage
 from proxy.record import Stamp
-from proxy.scan import EnvelopeScanner
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile, SpanFileError
 
 _TOGETHER = 64
 """Messages whose records are written with one write at most: more of them at once cost memory and win no time."""
 _POOL = 512
-BRIEF = 64 * 1024
-"""Bytes that are recorded of an answer past the cap that flows."""
 
 
 def random_hex(digits: int) -> str:
@@ -77,39 +74,6 @@ class Ledger:
             self.fail(str(error))
 
 
-class LongMessage:
-    """A message past its limit: the copy of it that is looked at, and a scanner for what lies beyond.
-
-    Of one that flows on no more is held than is recorded of it: all up to the cap, and past it the beginning.
-    """
-
-    def __init__(self, head: bytes, *, flows: bool, brief: bool = False) -> None:
-        """`brief`: it is known to go past the cap, and flows from the server."""
-        self.kept = bytearray(head[:BRIEF] if brief else head)
-        self.flows = flows
-        self.cut = brief
-        self._brief = brief
-        self.scanner = EnvelopeScanner()
-        self.scanner.feed(head)
-
-    def take(self, data: bytes, *, shortens: bool = False) -> None:
-        """Look at further bytes; `shortens`: of one past the cap only the beginning is kept."""
-        self.scanner.feed(data)
-        if self._brief:
-            return
-        room = CAP - len(self.kept)
-        if len(data) <= room:
-            self.kept += data
-            return
-        self.cut = True
-        if shortens:
-            self._brief = True
-            kept = min(BRIEF, CAP)
-            self.kept = self.kept[:kept] + data[: max(kept - len(self.kept), 0)]
-        else:
-            self.kept += data[:room]
-
-
 class Strand:
     """One ordered stream of messages of one side. What a piece leads to is written before its Step is returned."""
 
@@ -161,7 +125,9 @@ class Strand:
             self._fault(error)
             self._long = None
             return self._unseen(data)
-        return step if self._write(step.records) else self.session.unrecorded(self.side, step, now())
+        if not step.records or self._write(step.records):
+            return step
+        return self.session.unrecorded(self.side, step, now())
 
     def answer(self, held: HeldCall, said: Answer) -> Step:
         """What an answer to a held call leads to, once that is on the record. Never raises: a fault lets nothing on."""

@@ -14,7 +14,7 @@ import click
 
 from harness.arenafile import ArenaError, read_events, tokens
 from harness.checked import Checked, CheckError, as_run
-from harness.checking import check_trace, databases_of, missing_trace, trace_of, trial_of
+from harness.checking import check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style

@@ -68,7 +68,8 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
         )
     trace, trial = read_trace(path), trial_of(path)
     roster = None if trial is None else roster_of(trial.path.parent.parent, trial.path.parent.name)
-    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster)
+    canaries = {} if trial is None else _canaries(trial)
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster, canaries)
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
@@ -89,9 +90,12 @@ def judge_recorded(
     state: Mapping[str, ServerState],
     asked: Judge | None = None,
     roster: Roster | None = None,
+    canaries: Mapping[str, str] | None = None,
 ) -> tuple[Verdict, dict[str, Measure]]:
     """The verdict of a trace that was recorded, and what can be told of it."""
-    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
+    evidence = evidence_of(
+        scenario, trace, completed=True, state=state, environment=os.environ, canaries=canaries or {}
+    )
     assertions = with_rubric(scenario.assertions, scenario.labels)
     evidence = with_opinions(replace(evidence, roster=roster), assertions, asked)
     assertions = answered(assertions, evidence)

@@ -78,7 +78,9 @@ def _from_spans(path: Path, scenario: str | None, trial: int | None) -> Trace:
 
 def _show(trace: Trace, *, text: bool) -> None:
     for gap in trace.gaps:
-        _note(gap)
+        # A proxy that still runs has written no end either, and the files do not tell the two apart.
+        under_way = "; or it is still under way" if gap.endswith("its end was never written") else ""
+        _note(f"{gap}{under_way}")
     for piece in (f"{line}\n" for line in as_lines(trace.tool_calls, trace.events)) if text else trace_chunks(trace):
         click.echo(piece, nl=False)
 

@@ -39,7 +39,10 @@ def test_a_folder_of_spans_is_shown_as_its_trace(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == trace_text(convert(spans))
     assert trace_from_json(json.loads(result.stdout), "stdout") == convert(spans)
-    assert result.stderr == "wiretrap trace: a connection to crm was lost: its end was never written\n"
+    assert (
+        result.stderr
+        == "wiretrap trace: a connection to crm was lost: its end was never written; or it is still under way\n"
+    )
 
 
 def test_a_file_a_document_and_a_jaeger_answer_give_the_same_trace(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ setup: .venv/.ready
 demo: setup
 	@$(BIN)/python -P -m harness.demo
 
-test: lint types unit
+# Types are checked beside the tests, whose processes often wait for one another.
+test: lint
+	@$(MAKE) --no-print-directory -j 2 types unit
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -23,8 +25,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Bytecode is kept whatever the surroundings say: hundreds of processes are started, each of which would compile anew.
+unit: export PYTHONDONTWRITEBYTECODE :=
 unit: setup
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=term
 
 # Other people's servers, clients and proxies, for tests/test_peers.py and `make bench`; kept until their pins change.
 peers: setup
@@ -35,7 +39,7 @@ test-clients: setup
 	@$(BIN)/python -m tests.peers clients || true
 	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/clients
 
-# Agents of real frameworks, made once in venvs of their own, and the two mail agents over each target.
+# Agents of real frameworks, made once in venvs of their own, and the two mail agents, limits and Ctrl-C over each target.
 test-targets: setup
 	@$(BIN)/python -m tests.peers frameworks || true
 	$(BIN)/python -m pytest -n 2 -rs -o python_files='check_*.py' tests/frameworks

@@ -16,12 +16,13 @@ from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
+from harness.finite import finite
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.judges import Judge, with_opinions
 from harness.locating import locate
 from harness.observability import Measure, Watched, observe, unobserved
 from harness.opinions import recorded_opinions
-from harness.recordedroster import roster_of
+from harness.recordedrun import file_of, roster_of, trial_of
 from harness.reported import beside
 from harness.results import STATUSES, TrialResult
 from harness.roster import Roster
@@ -74,16 +75,6 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
 
-def trial_of(path: Path) -> TrialFolder | None:
-    """The trial of a run folder that a trace, or its spans, stand in; None where they stand in none."""
-    try:
-        source = find_source(path, None, None)
-    except TraceSourceError:
-        return None
-    trials = [TrialFolder(place) for place in (source.path.resolve(), *source.path.resolve().parents[:2])]
-    return next((trial for trial in trials if trial.verdict.is_file()), None)
-
-
 def judge_recorded(
     scenario: Scenario,
     trace: Trace,
@@ -133,10 +124,15 @@ def rejudge_run(
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
-    paths = list(scenarios) or [Path(str(_object(named, name).get("path"))) for name in named]
+    _check_named(folder, named, report)
+    paths = list(scenarios) or [file_of(manifest, str(_object(named, name).get("path"))) for name in named]
     by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
         scenario = by_id.get(name) or _of_sweep(name, by_id)
+        if scenario is None and not scenarios:
+            raise CheckError(
+                f"{folder}: {_object(named, name).get('path')} has no scenario {name} now, of which the run has trials"
+            )
         if scenario is None:
             note(f"{name}: none of the scenarios given has this id; its trials are left out")
             continue
@@ -145,6 +141,14 @@ def rejudge_run(
         place = locate(scenario)
         for trial in _trials(folder, report, name):
             yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked), written=place)
+
+
+def _check_named(folder: Path, named: Mapping[str, JSON], report: Mapping[str, JSON]) -> None:
+    """Raises CheckError where there are trials of a scenario that the manifest does not name: they would be unseen."""
+    left = {path.parent.parent.name for path in folder.glob("*/*/verdict.json")}
+    unnamed = sorted((left | {name for name, _ in _verdicts(report)}) - named.keys())
+    if unnamed:
+        raise CheckError(f"{folder}: manifest.json does not name {', '.join(unnamed)}, of which the run has trials")
 
 
 def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
@@ -182,7 +186,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         scenario.id,
         trial,
         Verdict("error", status, reason),
-        float(seconds) if isinstance(seconds := told.get("seconds"), int | float) else 0.0,
+        finite(told.get("seconds")) or 0.0,
         "scripted" if kind == "scripted" else "imported" if kind == "imported" else "real",
         model=model if isinstance(model := told.get("model"), str) else None,
         folder=str(place.path.relative_to(folder)) if place.path.is_dir() else None,
@@ -253,8 +257,7 @@ def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:
 
 def _watched(target: str, told: Mapping[str, JSON]) -> Watched:
     """What was known of the target when the trial was run; its first text is in the reason that stands there."""
-    latency = _object(_object(told, "measures"), "latency").get("value")
-    seconds = float(latency) if isinstance(latency, int | float) else None
+    seconds = finite(_object(_object(told, "measures"), "latency").get("value"))
     return Watched(target, seconds, alone=target == "scripted" or target.startswith("model ("))
 
 

@@ -31,17 +31,17 @@ class Role(IntEnum):
     LOST = 7
 
 
-_LAST = frozenset({Role.DECISION, Role.ANSWER, Role.EVENT, Role.OUTPUT, Role.CLOSED})
-"""Roles after which a fact has given all that it gives."""
-
-
 class Entry(NamedTuple):
-    """One place of the trace to be; entries sort into the trace's order."""
+    """One place of the trace to be, and the fact that gives it; None for a connection that was lost.
+
+    Entries sort into the trace's order. `trace` is the trace id of the fact's span: no two facts share both ids.
+    """
 
     at: Moment
     role: Role
     span_id: str
-    key: bytes
+    trace: bytes
+    fact: Fact | None
 
 
 def convert(
@@ -75,8 +75,7 @@ class _Assembly:
         self.facts = facts
         self.lives = lives
         self.reader = reader
-        self.rulings: dict[bytes, Ruling] = {}
-        self.opening: dict[str, tuple[int, Moment, bytes]] = {}
+        self.opening: dict[str, tuple[tuple[int, Moment, bytes], Exchange]] = {}
         self.messages: list[Message] = []
         self.calls: list[ToolCall] = []
         self.first_rounds: dict[str, tuple[int, int]] = {}
@@ -86,10 +85,11 @@ class _Assembly:
     def trace(self, state: Source, gaps: Iterable[str]) -> Trace:
         """The trace."""
         entries = sorted(self._entries())
+        # From here on only the entries hold the facts, each up to the last that it gives.
+        self.facts.clear()
         for seq, entry in enumerate(entries, 1):
-            fact = self.facts.get(entry.key)
-            if entry.role is Role.ANSWER and isinstance(fact, Exchange):
-                fact.end_seq = seq
+            if entry.role is Role.ANSWER and isinstance(entry.fact, Exchange):
+                entry.fact.end_seq = seq
         entries.reverse()
         seq = 0
         while entries:
@@ -106,66 +106,68 @@ class _Assembly:
         return Trace(coverage, tuple(self.messages), tuple(self.calls), tuple(self.events), gaps=tuple(sorted(gaps)))
 
     def _entries(self) -> Iterator[Entry]:
+        traces: dict[bytes, bytes] = {}
         for key, fact in self.facts.items():
+            at, span_id = fact.at, fact.span_id
+            trace = traces.setdefault(key[:-8], key[:-8])
             match fact:
                 case Exchange():
-                    yield Entry(fact.at, Role.CALL, fact.span_id, key)
+                    yield Entry(at, Role.CALL, span_id, trace, fact)
                     if fact.end is not None:
-                        yield Entry(fact.end, Role.ANSWER, fact.span_id, key)
+                        yield Entry(fact.end, Role.ANSWER, span_id, trace, fact)
                         self._note_opening(fact, fact.end, key)
                 case Ruling():
                     parent = self.facts.get(fact.parent)
                     if isinstance(parent, Exchange) and parent.from_client and not fact.from_client:
                         # It is about what an interim result asks; where that went on, the result's own event tells it.
                         if fact.refuses:
-                            yield Entry(fact.at, Role.CALL, fact.span_id, key)
+                            yield Entry(at, Role.CALL, span_id, trace, fact)
                     elif isinstance(parent, Exchange):
-                        known = self.rulings.get(fact.parent, fact)
-                        self.rulings[fact.parent] = min(known, fact, key=lambda ruling: (ruling.at, ruling.span_id))
+                        known = parent.ruling
+                        if known is None or (at, span_id) < (known.at, known.span_id):
+                            parent.ruling = fact
                     else:
                         # Its exchange was never written, or there is none: its parent may also be the connection.
-                        yield Entry(fact.at, Role.CALL, fact.span_id, key)
-                    yield Entry(fact.at, Role.DECISION, fact.span_id, key)
+                        yield Entry(at, Role.CALL, span_id, trace, fact)
+                    yield Entry(at, Role.DECISION, span_id, trace, fact)
                 case Other(kind="agent_run"):
-                    yield Entry(fact.at, Role.INPUT, fact.span_id, key)
-                    yield Entry(_end_of_run(fact), Role.OUTPUT, fact.span_id, key)
+                    yield Entry(at, Role.INPUT, span_id, trace, fact)
+                    yield Entry(_end_of_run(fact), Role.OUTPUT, span_id, trace, fact)
                 case Other(kind="notification") if fact.attributes:
-                    yield Entry(fact.at, Role.EVENT, fact.span_id, key)
+                    yield Entry(at, Role.EVENT, span_id, trace, fact)
                 case Other(kind="event"):
-                    yield Entry(fact.at, Role.EVENT, fact.span_id, key)
+                    yield Entry(at, Role.EVENT, span_id, trace, fact)
                 case Other(kind="connection_closed"):
-                    yield Entry(fact.at, Role.CLOSED, fact.span_id, key)
+                    yield Entry(at, Role.CLOSED, span_id, trace, fact)
                 case Other():
                     pass
         for life in self.lives.values():
             if life.closed is None:
-                yield Entry(life.last, Role.LOST, life.last_span, b"")
+                yield Entry(life.last, Role.LOST, life.last_span, b"", None)
 
     def _note_opening(self, exchange: Exchange, end: Moment, key: bytes) -> None:
         rank = mcpevents.negotiates(exchange)
         if rank is not None:
             connection = exchange.origin.connection
             found = (rank, end, key)
-            self.opening[connection] = min(self.opening.get(connection, found), found)
+            if connection not in self.opening or found < self.opening[connection][0]:
+                self.opening[connection] = (found, exchange)
 
     def _take(self, entry: Entry, seq: int) -> None:
-        """Add what one entry gives, and forget its fact with its last entry."""
-        if entry.role is Role.LOST:
-            life = self.lives[entry.at.connection]
-            self.events.append(mcpevents.lost(life.origin, seq, life.last_ns, life.last_span))
-            return
-        fact = self.facts[entry.key]
-        if entry.role in _LAST or (isinstance(fact, Exchange) and fact.end is None):
-            del self.facts[entry.key]
+        """Add what one entry gives."""
+        fact = entry.fact
         match fact:
+            case None:
+                life = self.lives[entry.at.connection]
+                self.events.append(mcpevents.lost(life.origin, seq, life.last_ns, life.last_span))
             case Exchange() if entry.role is Role.CALL:
-                ruling = self.rulings.pop(entry.key, None)
+                ruling = fact.ruling
                 self._call(fact, list(calls_of(fact, ruling, self.reader, seq)))
                 self.events += mcpevents.asked(fact, seq)
                 self.events += mcpevents.sent(fact, ruling, self.reader, seq)
-                fact.arguments = None
+                fact.arguments = fact.ruling = None
             case Exchange():
-                if self.opening.get(entry.at.connection, (0, entry.at, b""))[2] == entry.key:
+                if self._opens(fact):
                     self.events += mcpevents.opening(fact, self.reader, seq)
                 self.events += mcpevents.answer(fact, self.reader, seq)
             case Ruling() if entry.role is Role.CALL:
@@ -184,6 +186,11 @@ class _Assembly:
                 event = mcpevents.said(fact, self.reader, seq)
                 if event is not None:
                     self.events.append(event)
+
+    def _opens(self, exchange: Exchange) -> bool:
+        """Whether it is the exchange that negotiated its connection."""
+        known = self.opening.get(exchange.origin.connection)
+        return known is not None and known[1] is exchange
 
     def _call(self, exchange: Exchange, found: list[ToolCall]) -> None:
         """Add the calls of one exchange; a later round becomes part of the call that it goes on with."""

@@ -33,6 +33,8 @@ _IS_HEX = bytes(ord("h") if chr(byte) in "0123456789abcdefABCDEF" else ord("|") 
 _IN_HEX = b" \t\r\n:,.-\\x"
 _HEX_RUN = b"h" * 16
 """What every match of _HEX comes to, with what may stand between its digits taken out."""
+_PIECE = 256 * 1024
+"""Characters that are looked through at once."""
 _LONG_RUN = 100
 """Characters of a run of base64 digits past which what it says is not remembered."""
 _UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1f\x7f]+")
@@ -146,12 +148,24 @@ def is_bare(text: str) -> bool:
     """
     if "\\" in text or "%" in text:
         return False
-    raw = text.encode("utf-8", "surrogatepass")
-    if _HEX_RUN in raw.translate(_IS_HEX, _IN_HEX) and any(_unhex(text)):
+    if _may_hold_hex(text) and any(_unhex(text)):
         return False
     if "\n" in text and WRAPS.pattern.search(text):
         return False
     return not any(_says(run) if len(run) > _LONG_RUN else _is_known_to_say(run) for run in _BASE64.findall(text))
+
+
+def _may_hold_hex(text: str) -> bool:
+    """Whether digits of a run of hex stand in the text, with nothing between them but what may. Piece by piece, since
+    all that went over a connection is one text too."""
+    before = b""
+    for start in range(0, len(text), _PIECE):
+        raw = text[start : start + _PIECE].encode("utf-8", "surrogatepass")
+        signs = before + raw.translate(_IS_HEX, _IN_HEX)
+        if _HEX_RUN in signs:
+            return True
+        before = signs[1 - len(_HEX_RUN) :]
+    return False
 
 
 def _says(run: str) -> bool:

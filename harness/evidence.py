@@ -98,12 +98,14 @@ class Evidence:
     unpointed: bool = False
     opinions: Mapping[str, Opinion] = field(default_factory=dict)
     roster: Roster | None = None
-    _worked_out: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _worked_out: dict[object, dict[object, object]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def once(self, work: Callable[["Evidence", *Given], T], *given: *Given) -> T:
         """What `work` makes of this evidence, worked out when it is first asked for, since several assertions ask the
-        same. Nobody may change it. A copy of the evidence begins anew."""
-        key = (work, *given)
-        if key not in self._worked_out:
-            self._worked_out[key] = work(self, *given)
-        return cast("T", self._worked_out[key])
+        same. Nobody may change it. It is kept until other work is asked for: a long trial's is large."""
+        if work not in self._worked_out:
+            self._worked_out.clear()
+        known = self._worked_out.setdefault(work, {})
+        if given not in known:
+            known[given] = work(self, *given)
+        return cast("T", known[given])

@@ -70,6 +70,8 @@ class Exchange:
     """JSON text of what the client sent and no other field holds: a request's params, its answer to a server."""
     end_seq: int = 0
     """Set while a trace is numbered: the place of the answer in it."""
+    ruling: "Ruling | None" = None
+    """Set while a trace is put in order: the first decision on the request."""
 
 
 @dataclass(slots=True)

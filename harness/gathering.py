@@ -51,8 +51,8 @@ class Gathering:
     facts: dict[bytes, Fact] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
     unread: dict[tuple[str, str], int] = field(default_factory=dict)
-    _likenesses: dict[bytes, Likeness] = field(default_factory=dict)
-    _waiting: dict[bytes, list[bytes]] = field(default_factory=dict)
+    _likenesses: dict[bytes, bytes] = field(default_factory=dict)
+    _waiting: dict[bytes, Ruling | list[Ruling]] = field(default_factory=dict)
     _reader: FactReader = field(default_factory=FactReader)
 
     def add_all(self, spans: Iterable[Span]) -> "Gathering":
@@ -68,24 +68,32 @@ class Gathering:
         like = likeness(span)
         known = self._likenesses.get(key)
         if known is not None:
-            if not like.same(known):
+            other = Likeness.unpacked(known)
+            if not like.same(other):
                 raise ConvertError(
                     f"two spans are both {span.span_id} of trace {span.trace_id} ({span.name}) and differ: "
                     "one of the files holds a span that was changed, or that belongs to another record"
                 )
-            if not like.better(known):
+            if not like.better(other):
                 return
-        self._likenesses[key] = like
+        self._likenesses[key] = like.packed()
         fact = self._reader.fact(span)
         match fact:
             case Exchange():
-                for ruling in self._waiting.pop(key, ()):
-                    self._drop_request(ruling)
+                match self._waiting.pop(key, None):
+                    case Ruling() as ruling:
+                        _drop_copies(ruling, fact, key)
+                    case list() as rulings:
+                        for ruling in rulings:
+                            _drop_copies(ruling, fact, key)
+                    case None:
+                        pass
             case Ruling() if fact.plain:
-                if isinstance(self.facts.get(fact.parent), Exchange):
-                    fact.request = None
+                exchange = self.facts.get(fact.parent)
+                if isinstance(exchange, Exchange):
+                    _drop_copies(fact, exchange, fact.parent)
                 else:
-                    self._waiting.setdefault(fact.parent, []).append(key)
+                    self._wait(fact)
             case Other(kind="unread") if known is None and fact.attributes.get(v.REFUSED_BY_US) is not True:
                 where = (str(fact.origin.server), str(fact.attributes.get(v.UNREAD_REASON)))
                 self.unread[where] = self.unread.get(where, 0) + 1
@@ -97,13 +105,16 @@ class Gathering:
                 pass
         self.facts[key] = fact
 
-    def _drop_request(self, key: bytes) -> None:
-        """The exchange says all that its ruling's copy of the request does."""
-        match self.facts[key]:
-            case Ruling() as ruling if ruling.plain:
-                ruling.request = None
-            case _:
-                pass
+    def _wait(self, ruling: Ruling) -> None:
+        """Keep in mind a ruling whose exchange has not come."""
+        match self._waiting.get(ruling.parent):
+            case None:
+                # Nearly always the only one: a list for each would be much memory.
+                self._waiting[ruling.parent] = ruling
+            case Ruling() as first:
+                self._waiting[ruling.parent] = [first, ruling]
+            case list() as rulings:
+                rulings.append(ruling)
 
     def settled(self) -> None:
         """No more spans come: forget what only the adding needed."""
@@ -149,6 +160,14 @@ class Gathering:
             yield f"what went through {count} tunnels to {server} was not observable: {why}"
         for kind, count in sorted(self.unknown.items()):
             yield f"{count} spans are of a kind that this version does not know: {kind}"
+
+
+def _drop_copies(ruling: Ruling, exchange: Exchange, key: bytes) -> None:
+    """The exchange, which `key` names, says all that its ruling's copy of the request does; equal texts become one."""
+    ruling.request = None
+    ruling.parent = key
+    if ruling.id_text == exchange.id_text:
+        ruling.id_text = exchange.id_text
 
 
 def _end_of(fact: Fact) -> tuple[Moment, int]:

@@ -3,9 +3,7 @@
 Refuses to know what an opinion is worth: that a verdict does not hang on it is `harness.judge`'s affair.
 """
 
-import asyncio
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +15,12 @@ from harness.assertions.assertion import Assertion
 from harness.assertions.judged import Judged
 from harness.evidence import Evidence
 from harness.intake import Entry, Intake, open_document
-from harness.opinion import AGAIN, SYSTEM, Opinion, OpinionError, Question, ToolResult, read_opinion
+from harness.opinion import Question, ToolResult
 from harness.outcomes import describe, outcome_words
 from harness.trace import Trace
 from proxy.problem import Problem, ProblemError
 from proxy.spans import JSON
 
-ATTEMPTS = 2
 SECONDS = 30.0
 """How long one answer of a judge may take."""
 SCRIPTED = "scripted:"
@@ -55,7 +52,7 @@ class _AnswerEntry(Entry):
     when: str = ""
     say: str | list[str] | None = None
     error: str | None = None
-    after: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    after: float = Field(default=0.0, ge=0)
 
 
 class _ScriptEntry(Entry):
@@ -82,7 +79,9 @@ class ScriptedJudge:
         if entry is None:
             raise JudgeError("its file has no answer to this final answer")
         if entry.after:
-            await asyncio.sleep(entry.after)
+            from asyncio import sleep  # noqa: PLC0415  (who asks has loaded it)
+
+            await sleep(entry.after)
         if entry.error is not None:
             raise JudgeError(entry.error)
         texts = entry.say if isinstance(entry.say, list) else [entry.say or ""]
@@ -125,32 +124,10 @@ def with_opinions(
         return evidence
     answer, results = final_answer(evidence.trace), tool_results(evidence.trace)
     questions = [Question(evidence.user_message, rubric, answer, results) for rubric in rubrics]
-    told = asyncio.run(_all(judge, questions, seconds))
+    from harness.questioning import ask_all  # noqa: PLC0415  (it loads asyncio, which hardly a trial needs)
+
+    told = ask_all(judge, questions, seconds)
     return replace(evidence, opinions={**evidence.opinions, **dict(zip(rubrics, told, strict=True))})
-
-
-async def _all(judge: Judge, questions: Sequence[Question], seconds: float) -> list[Opinion]:
-    return await asyncio.gather(*(_asked(judge, question, seconds) for question in questions))
-
-
-async def _asked(judge: Judge, question: Question, seconds: float) -> Opinion:
-    why = ""
-    for attempt in range(1, ATTEMPTS + 1):
-        prompt = question.prompt(lambda: secrets.token_hex(16)) + (AGAIN if attempt > 1 else "")
-        try:
-            text = await asyncio.wait_for(judge.ask(SYSTEM, prompt, question, attempt), seconds)
-            success, reasoning = read_opinion(text)
-        except TimeoutError:
-            why = f"no answer within {seconds:g} s"
-        except OpinionError as error:
-            why = f"its answer is no opinion: {error}"
-        except JudgeError as error:
-            why = str(error)
-        except Exception as error:  # whatever a library throws is the judge's failure, and never the trial's
-            why = f"{type(error).__name__}"
-        else:
-            return Opinion(judge.name, success, reasoning, attempt)
-    return Opinion(judge.name, None, why, ATTEMPTS)
 
 
 def final_answer(trace: Trace) -> str:

@@ -36,7 +36,9 @@ class Knowing:
     def __init__(self, fact: FactEntry, evidence: Evidence, architecture: str | None) -> None:
         """`architecture` is what the scenario says of it; the evidence's roster knows better, an event does not."""
         self.fact, self.evidence = fact, evidence
-        self.events = evidence.trace.events
+        # Where there is a wire, a target's own word makes nobody know anything.
+        seen = evidence.trace.coverage.tool_calls == "wire"
+        self.events = [event for event in evidence.trace.events if not (seen and event.reported)]
         self.roster = evidence.roster
         told = next((str(event.fields.get("name")) for event in self._of("architecture")), None)
         self.heard = self.roster is None or told is not None

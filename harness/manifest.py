@@ -33,6 +33,7 @@ class RunFacts:
     `digests` are the files' by path, each of the file without secrets; `redacted` are the paths of those that had one.
     `programs` are the files that the command of each scenario's agent is made of. `selection` is what was asked for,
     and `resumed_at` when the run was gone on with. `judge` is the name of the model that is asked for opinions.
+    `started_in` is the folder that relative paths are meant from.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class RunFacts:
     selection: Selection = field(default_factory=lambda: Selection(()))
     resumed_at: tuple[datetime, ...] = ()
     judge: str | None = None
+    started_in: str = ""
 
 
 def manifest(facts: RunFacts, results: Sequence[TrialResult], ended_at: datetime | None) -> JSON:
@@ -89,6 +91,7 @@ def _options(facts: RunFacts) -> JSON:
     return {
         "trials": facts.trials,
         "jobs": facts.jobs,
+        "folder": hiding.text(facts.started_in),
         "paths": [hiding.text(path) for path in facts.selection.paths],
         "agent": None if agent is None else hiding.text(agent),
         # Whether there was one; the words may hold a secret.
@@ -132,7 +135,7 @@ def _scenario(scenario: Scenario, facts: RunFacts) -> JSON:
             "kind": kind_of(agent),
             "named_by": hiding.text(named_by(agent, scenario)),
             "sha256": _agent_digest(agent, facts),
-            "roster": agent.roster(scenario.servers).as_json() if isinstance(agent, ModelAgent) else None,
+            **({"roster": agent.roster(scenario.servers).as_json()} if isinstance(agent, ModelAgent) else {}),
             "program": [{"name": file.name, "sha256": file.sha256} for file in facts.programs.get(scenario.id, ())],
         },
     }

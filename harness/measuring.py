@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.evidence import Evidence
 from harness.knowing import Knowing
+from harness.models.prices import amount, cost_told, is_charged
 from harness.roster import Roster
 from harness.scenario import Scenario
 from harness.trace import Event, Trace
@@ -56,8 +57,8 @@ def measure(scenario: Scenario, trace: Trace, roster: Roster | None = None) -> M
     A model call that failed and names no tokens is left out of the sums.
     """
     asked = [event for event in trace.events if event.type == "model_call"]
-    charged = [event for event in asked if not (event.fields.get("error") is True and event.fields.get("in") is None)]
-    costs = _numbers(charged, "cost")
+    charged = [event for event in asked if is_charged(event.fields)]
+    costs = [cost for event in charged if (cost := cost_told(event.fields)) is not None]
     evidence = Evidence(
         trace,
         completed=True,
@@ -71,7 +72,7 @@ def measure(scenario: Scenario, trace: Trace, roster: Roster | None = None) -> M
         tokens_in=_sum(charged, "in"),
         tokens_cached=_sum(charged, "cached"),
         tokens_out=_sum(charged, "out"),
-        cost=None if costs is None else sum(costs),
+        cost=sum(costs) if charged and len(costs) == len(charged) else None,
         facts=tuple(_had(Knowing(fact, evidence, scenario.labels.get("architecture"))) for fact in scenario.facts),
     )
 
@@ -87,9 +88,5 @@ def _sum(events: Sequence[Event], name: str) -> int | None:
 
 def _numbers(events: Sequence[Event], name: str) -> list[float] | None:
     """The number of each event; None of no event, and where any of them does not say it."""
-    found = [
-        float(value)
-        for event in events
-        if isinstance(value := event.fields.get(name), int | float) and not isinstance(value, bool) and value >= 0
-    ]
+    found = [value for event in events if (value := amount(event.fields.get(name))) is not None]
     return found if events and len(found) == len(events) else None

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from harness.assertions.assertion import Assertion
 from harness.evidence import Evidence
+from harness.models.prices import amount, cost_told, is_charged
 from harness.outcomes import listed
 from harness.trace import Event
 from harness.verdict import Verdict
@@ -171,34 +172,49 @@ def _source(events: Sequence[Event]) -> Seen:
     return "derived" if any(event.reported for event in events) else "observed"
 
 
-def _model_calls(events: Iterable[Event]) -> list[Event]:
-    return [event for event in events if event.type == "model_call"]
-
-
 def _tokens(events: Iterable[Event]) -> Measure:
-    found = _model_calls(events)
+    found, failed = _charged(events)
     if not found:
-        return Measure("not observable", "neither the target nor its output tells of calls of a model")
-    counts = [_number(event.fields.get(key)) for event in found for key in ("in", "cached", "out")]
+        return Measure("not observable", _none_of(failed))
+    counts = [amount(event.fields.get(key)) for event in found for key in ("in", "cached", "out")]
     known = [count for count in counts if count is not None]
-    untold = [event for event in found if all(_number(event.fields.get(key)) is None for key in ("in", "out"))]
+    untold = [event for event in found if all(amount(event.fields.get(key)) is None for key in ("in", "out"))]
     if not known or untold:
         return Measure("not observable", f"{len(untold)} of {len(found)} calls of a model tell no tokens")
     seen = _source(found)
     what = "as the target reports them" if seen == "derived" else "as the model's answers count them"
-    return Measure(seen, f"{what}, those from a cache included; model_call events: {len(found)}", sum(known))
+    said = f"{what}, those from a cache included; model_call events: {len(found)}{_without(failed)}"
+    return Measure(seen, said, sum(known))
 
 
 def _cost(events: Iterable[Event]) -> Measure:
-    found = _model_calls(events)
-    costs = [_number(event.fields.get("cost")) for event in found]
+    found, failed = _charged(events)
+    costs = [cost_told(event.fields) for event in found]
     known = [cost for cost in costs if cost is not None]
     if not found:
-        return Measure("not observable", "neither the target nor its output tells of calls of a model")
+        return Measure("not observable", _none_of(failed))
     if len(known) < len(found):
         return Measure("not observable", f"the price of {len(found) - len(known)} of {len(found)} calls is not known")
-    what = "as the target reports it" if _source(found) == "derived" else "of tokens and a table of prices"
-    return Measure("derived", what, sum(known))
+    told = _source(found) == "derived" and any("cost" in event.fields for event in found)
+    what = "as the target reports it" if told else "of tokens and a table of prices"
+    return Measure("derived", f"{what}{_without(failed)}", sum(known))
+
+
+def _charged(events: Iterable[Event]) -> tuple[list[Event], int]:
+    """The calls of a model that count, and how many do not: one that failed before it took a token is no gap."""
+    found = [event for event in events if event.type == "model_call"]
+    charged = [event for event in found if is_charged(event.fields)]
+    return charged, len(found) - len(charged)
+
+
+def _none_of(failed: int) -> str:
+    if failed:
+        return f"no call of a model succeeded{_without(failed)}"
+    return "neither the target nor its output tells of calls of a model"
+
+
+def _without(failed: int) -> str:
+    return f"; without {failed} that failed and tell no tokens" if failed else ""
 
 
 def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
@@ -209,10 +225,3 @@ def _handovers(watched: Watched, events: Iterable[Event]) -> Measure:
     if watched.alone:
         return Measure("observed", "its loop is ours, and handed nothing over", 0)
     return Measure("not observable", "the target is a black box, and reports none")
-
-
-def _number(value: object) -> float | None:
-    """A number that can count something: none that is below 0, or that JSON does not have."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        return None
-    return value

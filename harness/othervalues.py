@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-
-from jsonschema import Draft202012Validator
+from typing import TYPE_CHECKING
 
 from harness.evidence import Row
 from proxy.spans import JSON
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 ADDRESS = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 """A mail address as it stands in rows; what is none by RFC 5322 does no harm here."""
@@ -30,8 +32,8 @@ class Takes:
     reads: bool
 
     @cached_property
-    def _validator(self) -> Draft202012Validator:
-        return Draft202012Validator(dict(self.schema))
+    def _validator(self) -> "Draft202012Validator":
+        return _validator(self.schema)
 
     @property
     def properties(self) -> dict[str, JSON]:
@@ -124,8 +126,15 @@ def _candidates(name: str, schema: JSON, server: str, rows: Rows) -> Iterator[JS
     """Valid values for an argument, likely ones first."""
     cells = [cell for cells in _named(name, server, rows) for cell in cells if isinstance(cell, str | int)]
     candidates: list[JSON] = [*_choices(schema), *cells, STRANGER, 1, 1.5, True, None, [], {}]
-    alone = Draft202012Validator(schema if isinstance(schema, dict) else {})
+    alone = _validator(schema if isinstance(schema, dict) else {})
     yield from (one for one in candidates if alone.is_valid(one))
+
+
+def _validator(schema: Mapping[str, JSON]) -> "Draft202012Validator":
+    # What every trial's worker would load through its fixtures, and only mutants need.
+    from jsonschema import Draft202012Validator  # noqa: PLC0415
+
+    return Draft202012Validator(dict(schema))
 
 
 def same(one: JSON, other: JSON) -> bool:

@@ -21,6 +21,8 @@ LAST_RESORT = 10.0
 """Seconds during which SIGKILL is sent again, for a process that forks faster than it can be listed."""
 PACE = 0.1
 """Seconds after which /proc is read again, since a new grandchild wakes nobody."""
+_WALL = 0x40000000
+"""Of waitid(2): children of any kind, also those whose end sends no SIGCHLD."""
 
 
 class ProcessError(ValueError):
@@ -59,7 +61,8 @@ def keep_private() -> None:
 
 def _read(pid: int) -> Process | None:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            stat = file.read()
     except OSError:
         return None
     # The name stands in brackets and may hold brackets and blanks itself: proc_pid_stat(5).
@@ -69,6 +72,8 @@ def _read(pid: int) -> Process | None:
 
 def descendants(root: int, spare: Collection[Process] = ()) -> tuple[Process, ...]:
     """Every process below `root`, zombies too, without those in `spare` and what is below them."""
+    if root == os.getpid() and not _has_children():
+        return ()
     spared = {(process.pid, process.started) for process in spare}
     children: dict[int, list[Process]] = {}
     for entry in os.listdir("/proc"):
@@ -81,6 +86,15 @@ def descendants(root: int, spare: Collection[Process] = ()) -> tuple[Process, ..
         found += below
         waiting += [process.pid for process in below]
     return tuple(found)
+
+
+def _has_children() -> bool:
+    """Whether this process has any child, by any of its threads, that lives or was not waited for. Takes none."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT | _WALL)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def find_process(pid: int) -> Process:

@@ -80,6 +80,15 @@ def read_begun(folder: Path, command: tuple[str, ...] | None) -> Begun:
         raise RunFolderError(f"{folder}: the agent was a --command, which is not written down; give the same one again")
     if command is not None and not by_command:
         raise RunFolderError(f"{folder}: the agent was no --command; leave that out")
+    elsewhere = _option(found.made_of, "folder")
+    if (
+        isinstance(elsewhere, str)
+        and Path(elsewhere) != Path.cwd()
+        and not all(Path(str(one)).exists() for one in paths)
+    ):
+        raise RunFolderError(
+            f"{folder}: its files are named from {elsewhere}, where it was started; go on with it there"
+        )
     known = next((name for name in PROFILES if name == profile), None)
     selection = Selection(tuple(map(str, paths)), agent if isinstance(agent, str) else None, command, known)
     return Begun(selection, trials, found.started_at, found.resumed_at, found.made_of)

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from json.encoder import encode_basestring_ascii as quote
 from pathlib import Path
 
 from proxy.spans import JSON
@@ -85,7 +86,26 @@ def make_way(path: Path) -> None:
 
 def as_text(document: JSON) -> str:
     """A JSON document for people and programs; characters beyond ASCII are escaped, since some may be no characters."""
-    return json.dumps(document, indent=2) + "\n"
+    try:
+        return _indented(document, "\n") + "\n"
+    except (RecursionError, TypeError):
+        return json.dumps(document, indent=2) + "\n"
+
+
+def _indented(value: JSON, line: str) -> str:
+    """What the standard library writes with `indent=2`, for which it takes its slow way; `line` begins a line."""
+    inner = f"{line}  "
+    match value:
+        case dict() if value:
+            members = [f"{quote(key)}: {_indented(item, inner)}" for key, item in value.items()]
+            return f"{{{inner}{f',{inner}'.join(members)}{line}}}"
+        case list() | tuple() if value:
+            items = [_indented(item, inner) for item in value]
+            return f"[{inner}{f',{inner}'.join(items)}{line}]"
+        case str():
+            return quote(value)
+        case _:
+            return json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ def run_facts(
         selection,
         resumed_at,
         None if judge is None else open_judge(judge).name,
+        os.getcwd(),
     )
 
 

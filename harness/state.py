@@ -24,6 +24,8 @@ from changes left join calls
 on calls.rowid = call and calls.connection is changes.connection and calls.request_id is changes.request_id
 order by changes.rowid
 """
+_MOST_TABLES = 1000
+_rowids: dict[str, str] = {}
 _ORDER = {"table": 0, "index": 1, "view": 2, "trigger": 3}
 
 
@@ -42,10 +44,10 @@ def read_dump(path: Path) -> Dump:
             "select type, name, sql from sqlite_master where sql is not null and name not like 'sqlite@_%' escape '@'"
         ).fetchall()
         schema.sort(key=lambda row: (_ORDER.get(row[0], 4), row[1]))
-        tables = [name for kind, name, sql in schema if kind == "table" and not _is_virtual(sql)]
+        tables = [(name, sql) for kind, name, sql in schema if kind == "table" and not _is_virtual(sql)]
         return Dump(
             tuple(sql for _, _, sql in schema),
-            {table: dict(_read_rows(database, table)) for table in tables},
+            {table: dict(_read_rows(database, table, sql)) for table, sql in tables},
         )
 
 
@@ -208,8 +210,18 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise StateError(f"{path}: {error}") from error
 
 
-def _read_rows(database: sqlite3.Connection, table: str) -> Iterator[tuple[int, Row]]:
-    name, rowid = quote(table), rowid_name(database, table)
+def _rowid_of(database: sqlite3.Connection, table: str, sql: str) -> str | None:
+    """As `rowid_name`, asked once for each CREATE statement: each trial has the same tables."""
+    word = _rowids.get(sql)
+    if word is None:
+        word = rowid_name(database, table)
+        if word is not None and len(_rowids) < _MOST_TABLES:
+            _rowids[sql] = word
+    return word
+
+
+def _read_rows(database: sqlite3.Connection, table: str, sql: str) -> Iterator[tuple[int, Row]]:
+    name, rowid = quote(table), _rowid_of(database, table, sql)
     if rowid is not None:
         cursor = database.execute(f"select {rowid}, * from {name} order by {rowid}")  # noqa: S608 - quoted
         columns = [column[0] for column in cursor.description[1:]]

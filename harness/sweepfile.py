@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, JsonValue, StringConstraints
 
 from harness.intake import Entry, Intake, open_document
-from harness.scenariofile import Name
+from harness.scenariofile import MOST_TRIALS, Name
 from harness.selection import Arm
 from proxy.problem import Problem, ProblemError
 from proxy.spans import JSON
@@ -29,7 +29,7 @@ class SweepLimitsEntry(Entry):
     """What all trials of the sweep may take together."""
 
     tokens: int | None = Field(default=None, ge=1)
-    cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    cost: float | None = Field(default=None, gt=0)
 
 
 class SweepEntry(Entry):
@@ -38,7 +38,7 @@ class SweepEntry(Entry):
     tasks: Annotated[list[Name], Field(min_length=1)]
     agents: Annotated[dict[ArmName, Name | dict[str, Name]], Field(min_length=1)]
     models: dict[ArmName, dict[str, JsonValue]] = Field(default_factory=dict)
-    trials: int = Field(default=1, ge=1)
+    trials: int = Field(default=1, ge=1, le=MOST_TRIALS)
     limits: SweepLimitsEntry = Field(default_factory=SweepLimitsEntry)
 
 
@@ -93,8 +93,17 @@ def _arm(name: str, named: str | Mapping[str, str], folder: Path) -> Arm:
     return Arm(name, by_task={task: str(folder / file) for task, file in named.items()})
 
 
+def _found_from(folder: Path, agent: dict[str, JSON]) -> dict[str, JSON]:
+    """The agent file of that folder with the files that it names found from anywhere: it is written elsewhere."""
+    models = agent.get("models")
+    if not isinstance(models, dict):
+        return agent
+    found = {name: _placed(one, folder) if isinstance(one, dict) else one for name, one in models.items()}
+    return {**agent, "models": found}
+
+
 def _placed(model: dict[str, JSON], folder: Path) -> dict[str, JSON]:
-    """The model with the path of its script found from the sweep's folder."""
+    """The model with the path of its script, which is that folder's, found from anywhere."""
     script = model.get("script")
     return {**model, "script": str(folder / script)} if isinstance(script, str) else model
 
@@ -129,7 +138,8 @@ def _write(file: str, model: Mapping[str, JSON], place: Path, problems: list[Pro
             place.unlink(missing_ok=True)
             place.touch(mode=0o600)
             # JSON is YAML.
-            place.write_text(json.dumps({**agent, "model": dict(model)}, indent=2), encoding="utf-8")
+            made = {**_found_from(Path(file).absolute().parent, agent), "model": dict(model)}
+            place.write_text(json.dumps(made, indent=2), encoding="utf-8")
         case _ if document is not None:
             said = "the agent has no model that one of the sweep's could replace; leave `models` out"
             problems.append(Problem(file, None, "model", said))

@@ -9,7 +9,8 @@ from functools import partial
 from urllib.parse import urljoin
 
 from proxy import vocabulary as v
-from proxy.answers import Answer, AnswerError, Body, Stream, Unwatched
+from proxy.answerevents import Stream
+from proxy.answers import Answer, AnswerError, Body, Unwatched
 from proxy.asking import MODERN, Asked, Rest
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead, RequestHead
@@ -19,15 +20,20 @@ from proxy.ledger import Strand, now
 from proxy.outbound import Outbound, silence
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
+from proxy.serverline import Server, ServerLine, UpstreamError
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.unpack import Unpacker
-from proxy.upstream import Server, ServerLine, UpstreamError
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _NOT_COPIED = frozenset(
     {b"content-length", b"content-type", b"content-encoding", b"accept", b"last-event-id", b"mcp-method", b"mcp-name"}
 )
+
+
+def _are_calls(opened: list[Exchange]) -> bool:
+    """Whether requests are calls alone, whose answers say nothing that a later request is judged by."""
+    return bool(opened) and all(one.method == "tools/call" for one in opened)
 
 
 class Answering:
@@ -79,7 +85,7 @@ class Answering:
                     await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
                 if over or (going and not watch.holds):
                     await out.body(going, ended=over)
-                if over and status == 200 and not asked.opens and (size := watch.waits()):
+                if over and status == 200 and _are_calls(asked.opened) and (size := watch.waits()):
                     asked.rest = Rest(partial(self._finish, asked, watch, status), size)
                     return
             except BaseException:
@@ -128,9 +134,11 @@ class Answering:
         if asked.session is None and not (stream and head.method in {b"GET", b"POST"}):
             return Unwatched()
         if encodings and (len(encodings) > 1 or encodings[0] not in _PACKED):
-            if asked.session is not None and asked.seat is not None:
+            seat = asked.seat or self._seat(head)
+            if seat is not None:
+                connection = (asked.session or seat.relay.session).connection
                 why = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
-                asked.seat.relay.ledger.write([asked.session.connection.malformed("", why, now(), SERVER_TO_CLIENT)])
+                seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
             return Unwatched()
         unpacker = Unpacker() if encodings else None
         if asked.session is not None and asked.seat is not None:
@@ -138,7 +146,9 @@ class Answering:
             if stream:
                 return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=self._again(asked.seat))
             sure = "json" in media_type(headers)
-            return Body(strand, unpacker, holds=self._edits(asked), sure=sure)
+            length = value(headers, b"content-length")
+            size = int(length) if length.isdigit() else None
+            return Body(strand, unpacker, holds=self._edits(asked), sure=sure, size=size)
         return self._listening(head, asked, unpacker)
 
     def _again(self, seat: Seat) -> Callable[[str], bool]:

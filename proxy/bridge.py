@@ -19,17 +19,18 @@ from proxy.bridgeshared import SharedRoom
 from proxy.child import StartError
 from proxy.doors import Doors
 from proxy.hosted import Hosted
-from proxy.http import HttpProxy, Inbound
+from proxy.http import HttpProxy
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import SESSION, Head, Headers, Origin, value, values
+from proxy.inbound import Inbound
 from proxy.ledger import random_hex
 from proxy.mcpheaders import INVALID_REQUEST, METHOD, VERSION, Mirrors
 from proxy.nursery import Nursery
 from proxy.outbound import Outbound
 from proxy.refusals import SERVER_ENDED, error
 from proxy.seats import IDLE, MOST
+from proxy.serverline import ServerLine
 from proxy.sse import new_event
-from proxy.upstream import ServerLine
 
 if TYPE_CHECKING:
     from proxy.waiting import Waiting

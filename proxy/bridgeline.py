@@ -13,8 +13,8 @@ from proxy.frames import CAP
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import Headers
 from proxy.mcpheaders import INVALID_REQUEST
+from proxy.serverline import UpstreamError
 from proxy.sse import new_event
-from proxy.upstream import UpstreamError
 
 FIRST, QUIET = 2.0, 15.0
 """Seconds without a message after which a stream begins with a comment, and after which each further comment goes out,

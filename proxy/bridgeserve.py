@@ -13,7 +13,8 @@ from proxy.httpserve import (
     close,
     listen,
     make_asking,
-    raise_limit,
+    path_shown,
+    prepare_process,
     run,
 )
 from proxy.judging import edits_answers
@@ -50,14 +51,17 @@ def serve(front: BridgeFront, command: Sequence[str], start: Start, version: str
     check_command(command)
     check_folder(start.folder)
     listening = listen(front.host, front.port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, front.path)
     server = start.identity.server_id
     nursery = Nursery(command)
 
     def started() -> None:
         if not quiet:
-            say(f"server {server}, {url} to {command[0]}, {start.said}", start.redactor)
+            say(
+                f"server {server}, {address_of(listening, path_shown(front.path))} to {command[0]}, {start.said}",
+                start.redactor,
+            )
         say(start.warning, start.redactor)
         announce(url, listening, server)
 

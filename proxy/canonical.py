@@ -10,8 +10,8 @@ from proxy.sha import sha256_hex
 from proxy.spans import JSON
 
 _encode = JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")).encode
-_IN_DOUBLE = re.compile("[0-9][.e]|NaN|Infinity")
-"""What the standard library's text of any double holds."""
+_DOUBLE = re.compile(r"[:,\[](?:-?[0-9]+[.e]|NaN|-?Infinity)")
+"""How the standard library's text of any double begins, and what stands before it; a text may hold that too."""
 _PAST_SURROGATES = re.compile("[\ud800-\U0010ffff]")
 """Letters that UTF-16 may order otherwise than by their numbers."""
 
@@ -22,9 +22,8 @@ def canonical(value: JSON) -> str:
         text = _encode(value)
     except RecursionError:
         return spelled_out(value)
-    if _IN_DOUBLE.search(text) or not (text.isascii() or _PAST_SURROGATES.search(text) is None):
-        return spelled_out(value)
-    return text
+    is_ordered = text.isascii() or _PAST_SURROGATES.search(text) is None
+    return spelled_out(value) if isinstance(value, float) or _DOUBLE.search(text) or not is_ordered else text
 
 
 def spelled_out(value: JSON) -> str:

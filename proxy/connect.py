@@ -22,8 +22,8 @@ from proxy.mcpheaders import METHOD, VERSION, Mirrors, made
 from proxy.members import FrameError
 from proxy.refusals import SERVER_ENDED, error
 from proxy.relay import Passage, Relay
+from proxy.serverline import Server, ServerLine, UpstreamError
 from proxy.spans import encode_attribute
-from proxy.upstream import Server, ServerLine, UpstreamError
 
 _ERROR_BODY = 1024 * 1024
 """Bytes of the body of an HTTP error that are looked at for a message."""

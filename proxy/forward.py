@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from proxy.asking import Asked, Asking
-from proxy.doors import Doors
-from proxy.http import ClientGoneError, HttpProxy, Inbound, Receive, Scope, Send
+from proxy.doors import AnyDoors
+from proxy.http import HttpProxy, Scope, Send
 from proxy.httprefusals import said
 from proxy.httpwords import Head, Headers, Origin, end_to_end, values
+from proxy.inbound import ClientGoneError, Inbound, Receive
 from proxy.outbound import Outbound
 from proxy.policy import Policy
 from proxy.refusals import DENIED, SERVER_ENDED
@@ -21,7 +22,8 @@ from proxy.relay import Relay
 from proxy.relays import Relays
 from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_authority, read_target
 from proxy.seats import Seats
-from proxy.upstream import Line, Upstream, UpstreamError
+from proxy.serverline import UpstreamError
+from proxy.upstream import Line, Upstream
 
 if TYPE_CHECKING:
     from proxy.waiting import Waiting
@@ -39,16 +41,6 @@ Address: TypeAlias = tuple[str, int]
 def leads_to(server: str) -> str:
     """Why what leads to a server by another name is refused, in words."""
     return f"This leads to the server {server}, which has a policy; ask for it by its name, or name this host as well"
-
-
-class _AnyDoors(Doors):
-    """Lets all in: whoever can name a server in full is no web page that took our address for its own."""
-
-    def host(self, headers: Headers) -> bool:
-        return True
-
-    def origin(self, headers: Headers) -> bool:
-        return True
 
 
 def _no_relay() -> Relay:
@@ -72,7 +64,7 @@ class PassingOn(HttpProxy):
 
         `refused` records that this was refused.
         """
-        super().__init__(upstream, Asking(Seats(_no_relay, b""), None, _no_policy), _AnyDoors(""), edits=False)
+        super().__init__(upstream, Asking(Seats(_no_relay, b""), None, _no_policy), AnyDoors(""), edits=False)
         self._upstream = upstream
         self._whose = whose
         self._refused = refused
@@ -269,8 +261,10 @@ class Inside:
 
 
 def _watching(upstream: Upstream, server: Watched) -> HttpProxy:
-    asking = Asking(Seats(server.relays.open, server.key), server.policy, server.relays.reload)
-    return HttpProxy(upstream, asking, _AnyDoors(""), edits=server.edits, waiting=server.waiting)
+    asking = Asking(
+        Seats(server.relays.open, server.key), server.policy, server.relays.reload, server.relays.listed.mirrors
+    )
+    return HttpProxy(upstream, asking, AnyDoors(""), edits=server.edits, waiting=server.waiting)
 
 
 async def _refuse(out: Outbound, status: int, why: str) -> None:

@@ -19,7 +19,7 @@ from proxy.httpserve import (
     address_of,
     check_folder,
     listen,
-    raise_limit,
+    prepare_process,
 )
 from proxy.judging import edits_answers
 from proxy.options import Start, start
@@ -118,7 +118,7 @@ def serve(
     tls = trust(upstream_ca or "")
     check_folder(first.folder)
     listening = listen(HOST, port)
-    raise_limit()
+    prepare_process()
     url = address_of(listening, "")
     watched = {
         server: Watched(one.policy, Relays(one, version), one.key, edits_answers(one.policy), one.waiting())

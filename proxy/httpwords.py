@@ -114,7 +114,7 @@ def read_origin(url: str) -> tuple[Origin, str]:
     if parts.username is not None or parts.password is not None:
         raise UrlError("the URL holds a user or a password, which an agent has to send itself")
     if parts.query or parts.fragment:
-        raise UrlError(f"{url!r} has a query or a fragment; give the address alone, an agent sends the rest itself")
+        raise UrlError("the URL has a query or a fragment; give the address alone, an agent sends the rest itself")
     return Origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme]), parts.path
 
 

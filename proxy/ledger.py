@@ -4,6 +4,7 @@ Refuses to know how messages are cut out of bytes: a strand is given them whole,
 """
 
 import os
+from collections.abc import Sequence
 from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
@@ -18,6 +19,8 @@ from proxy.spanfile import SpanFile, SpanFileError
 _TOGETHER = 64
 """Messages whose records are written with one write at most: more of them at once cost memory and win no time."""
 _POOL = 512
+BRIEF = 64 * 1024
+"""Bytes that are recorded of an answer past the cap that flows."""
 
 
 def random_hex(digits: int) -> str:
@@ -53,7 +56,7 @@ class Ledger:
         self.spans = spans
         self.failure = ""
 
-    def write(self, records: list[str], *, checked: bool = True) -> bool:
+    def write(self, records: "Sequence[str | bytes | bytearray]", *, checked: bool = True) -> bool:
         """Write span lines at once; whether they are on the file. `checked`: see `SpanFile.append_all`."""
         try:
             self.spans.append_all(records, checked=checked)
@@ -75,21 +78,36 @@ class Ledger:
 
 
 class LongMessage:
-    """A message past its limit: the copy of it that is looked at, and a scanner for what lies beyond."""
+    """A message past its limit: the copy of it that is looked at, and a scanner for what lies beyond.
 
-    def __init__(self, head: bytes, *, flows: bool) -> None:
-        self.kept = bytearray(head)
+    Of one that flows on no more is held than is recorded of it: all up to the cap, and past it the beginning.
+    """
+
+    def __init__(self, head: bytes, *, flows: bool, brief: bool = False) -> None:
+        """`brief`: it is known to go past the cap, and flows from the server."""
+        self.kept = bytearray(head[:BRIEF] if brief else head)
         self.flows = flows
-        self.cut = False
+        self.cut = brief
+        self._brief = brief
         self.scanner = EnvelopeScanner()
         self.scanner.feed(head)
 
-    def take(self, data: bytes) -> None:
-        """Look at further bytes."""
-        room = CAP - len(self.kept)
-        self.kept += data[:room]
-        self.cut = self.cut or len(data) > room
+    def take(self, data: bytes, *, shortens: bool = False) -> None:
+        """Look at further bytes; `shortens`: of one past the cap only the beginning is kept."""
         self.scanner.feed(data)
+        if self._brief:
+            return
+        room = CAP - len(self.kept)
+        if len(data) <= room:
+            self.kept += data
+            return
+        self.cut = True
+        if shortens:
+            self._brief = True
+            kept = min(BRIEF, CAP)
+            self.kept = self.kept[:kept] + data[: max(kept - len(self.kept), 0)]
+        else:
+            self.kept += data[:room]
 
 
 class Strand:
@@ -100,6 +118,8 @@ class Strand:
         self.side = side
         self.ledger = ledger
         self._long: LongMessage | None = None
+        self.brief = False
+        """Whether the message that comes next is known to go past the cap."""
 
     def take(self, piece: Piece) -> Step:
         """What a piece leads to, with all that is known now on the record, the answers that are about to go on too."""
@@ -175,8 +195,13 @@ class Strand:
         owed, connection.owed = connection.owed, []
         self.settle()
         from proxy.beside import begin, over  # noqa: PLC0415  (it loads asyncio, which costs stdio's start a fifth)
+        from proxy.largeline import large_line  # noqa: PLC0415  (nor is it needed there)
 
-        encoding = begin(lambda: [one.line(connection.recorder) for one in owed])
+        def encode() -> "list[str | bytes | bytearray]":
+            owed.reverse()
+            return [large_line(owed.pop(), connection.recorder, random_hex(32)) for _ in range(len(owed))]
+
+        encoding = begin(encode)
         try:
             await over(encoding)
         finally:
@@ -229,7 +254,8 @@ class Strand:
                 return self._last(piece.data)
 
     def _first(self, data: bytes) -> Step:
-        long = self._long = LongMessage(data, flows=self.side == "server" and not self.session.edits)
+        flows = self.side == "server" and not self.session.edits
+        long = self._long = LongMessage(data, flows=flows, brief=self.brief and flows)
         if self.side == "client":
             begun = self.session.client.long_line(data, long.scanner, now())
             # A record that fails here leaves no call let through: the message is refused at its end.
@@ -240,7 +266,7 @@ class Strand:
         long = self._long
         if long is None:
             return self._unseen(data)
-        long.take(data)
+        long.take(data, shortens=long.flows and self.side == "server")
         return Step([], data if long.flows else b"")
 
     def _last(self, data: bytes) -> Step:
@@ -248,9 +274,10 @@ class Strand:
         self._long = None
         if long is None:
             return self._unseen(data)
-        long.take(data)
+        long.take(data, shortens=long.flows and self.side == "server")
         moment = now()
         head = bytes(long.kept)
+        long.kept.clear()
         if self.side == "client":
             step = self.session.client.long_end(head, long.scanner, moment, flows=long.flows)
         elif long.flows and not long.cut and not self.session.connection.failed:
@@ -260,7 +287,7 @@ class Strand:
         self._write(step.records)
         return step._replace(records=[], forward=data, back=b"") if long.flows else step
 
-    def _write(self, records: list[str]) -> bool:
+    def _write(self, records: "Sequence[str | bytes | bytearray]") -> bool:
         if not records or self.ledger.write(records):
             return True
         self.session.connection.failed = True

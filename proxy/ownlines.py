@@ -26,6 +26,8 @@ _TAIL = re.compile(
     rf'\](?:,"links":\[{_LINK}(?:,{_LINK})?\])?(?:,"status":\{{"code":([0-9]),"message":"({_PLAIN})"\}})?'
     r"\}\]\}\]\}\]\}\n?"
 )
+FIRST = 50
+"""Lines that nothing is learned of: of a short file that would cost more than it saves."""
 MOST_KINDS = 500
 MOST_SHAPES = 8
 """Kinds of lines, and shapes of each, that are learned. Who writes more of them is read as slowly as anybody else."""
@@ -45,10 +47,11 @@ class End(NamedTuple):
 class OwnLines:
     """Reads one line after another, and learns their shapes: of most lines only what differs from others is parsed."""
 
-    __slots__ = ("_forms", "_parse", "_shapes")
+    __slots__ = ("_count", "_forms", "_parse", "_shapes")
 
     def __init__(self) -> None:
         self._parse = JSONDecoder().raw_decode
+        self._count = 0
         self._shapes: dict[str, list[tuple[Shape, End]]] = {}
         self._forms: dict[tuple[str, str, Form], Shape] = {}
 
@@ -106,22 +109,27 @@ class OwnLines:
             return None
         *ids, code, message = tail.groups()
         end = End(_links(ids), int(code or 0), message or "")
-        if text[start:behind] == ",".join([encoded(key, value) for key, value in attributes.items()]):
-            self._learn(name, attributes, text[behind:], end)
+        self._count += 1
+        if self._count > FIRST:
+            self._learn(name, attributes, text[start:behind], text[behind:], end)
         return attributes, end
 
-    def _learn(self, name: str, attributes: Mapping[str, Attribute], tail: str, end: End) -> None:
+    def _learn(self, name: str, attributes: Mapping[str, Attribute], text: str, tail: str, end: End) -> None:
+        """Learn of a line that has these attributes, written as `text`."""
+        shapes = self._shapes.get(name, [])
         form: Form = tuple(
             (key, value if isinstance(value, bool) else type(value)) for key, value in attributes.items()
         )
         known = self._forms.get((name, tail, form))
+        if known is None and (len(shapes) == MOST_SHAPES or (not shapes and len(self._shapes) == MOST_KINDS)):
+            return
+        if text != ",".join([encoded(key, value) for key, value in attributes.items()]):
+            return
         if known is not None:
             known.widen(attributes)
-        elif len(self._shapes) < MOST_KINDS or name in self._shapes:
-            shapes = self._shapes.setdefault(name, [])
-            if len(shapes) < MOST_SHAPES:
-                shape = self._forms[name, tail, form] = Shape(attributes, tail)
-                shapes.append((shape, end))
+        else:
+            shape = self._forms[name, tail, form] = Shape(attributes, tail)
+            self._shapes[name] = [*shapes, (shape, end)]
 
 
 def _links(ids: list[str | None]) -> tuple[tuple[str, str], ...]:

@@ -31,6 +31,14 @@ def make_folder(folder: str) -> None:
             raise
 
 
+def _joined(lines: Sequence[str | bytes | bytearray]) -> bytes | bytearray:
+    if len(lines) == 1 and isinstance(lines[0], bytearray):
+        only = lines[0]
+        only += b"\n"  # a large line is not copied for it
+        return only
+    return b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
+
+
 class SpanFile:
     """An open span file. `recorded` and `dropped` count appended lines; `broken` is true once a write has failed.
 
@@ -81,7 +89,7 @@ class SpanFile:
         """
         self.append_all((line,))
 
-    def append_all(self, lines: Sequence[str | bytes], *, checked: bool = True) -> None:
+    def append_all(self, lines: Sequence[str | bytes | bytearray], *, checked: bool = True) -> None:
         """Write several lines with one write(2). When it raises, none of them counts as recorded.
 
         `checked`: look first whether what was written before is still there; without it the next checked write finds
@@ -98,7 +106,7 @@ class SpanFile:
             try:
                 if checked:
                     self._check()
-                data = b"".join([(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines])
+                data = _joined(lines)
                 written = os.write(self._fd, data)
                 if written != len(data):
                     if checked:
@@ -112,9 +120,9 @@ class SpanFile:
             self._size += len(data)
             if self.tap is not None:
                 for line in lines:
-                    self.tap(line)
+                    self.tap(bytes(line) if isinstance(line, bytearray) else line)
 
-    def _tear(self, data: bytes, written: int) -> None:
+    def _tear(self, data: bytes | bytearray, written: int) -> None:
         """Leave of lines that were written in part no more than a torn beginning of the first one.
 
         None of what they say goes on, so a whole one among them would tell of a call that never was.

@@ -5,6 +5,7 @@ Every file is in WAL mode without syncs, since a trial's database need not outli
 
 import os
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -121,24 +122,46 @@ def _uri(path: Path) -> str:
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
+_SMALL = 1024 * 1024
+"""Bytes of a new database that is kept, since the next trial of a scenario begins with the same."""
+_KEPT = 16
+_made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+"""Those that were made last, by their schema and rows."""
+
+
 def _make(path: Path, schema: str, seed: Seed) -> None:
-    """Build a database under a name of our own and link it into place, so that nobody opens half of one."""
+    """Make a database under a name of our own and link it into place, so that nobody opens half of one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    key = (schema, repr(seed.tables))
     try:
-        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-            connection.executescript(
-                f"PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; BEGIN; {schema}"
-            )
-            for table, rows in seed.tables.items():
-                columns = _columns(connection, seed.source, table)
-                for number, row in enumerate(rows, 1):
-                    where = f"{seed.source}: table {table}, row {number}"
-                    _insert(connection, table, {name: _fit(columns, where, name, row[name]) for name in row}, where)
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode = WAL")
+        known = _made.get(key)
+        if known is None:
+            _build(draft, schema, seed)
+            if draft.stat().st_size <= _SMALL:
+                _made[key] = draft.read_bytes()
+            if len(_made) > _KEPT:
+                _made.popitem(last=False)
+        else:
+            # The mode that SQLite gives.
+            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
+                file.write(known)
         os.link(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _build(draft: Path, schema: str, seed: Seed) -> None:
+    with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+        connection.executescript(
+            f"PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; BEGIN; {schema}"
+        )
+        for table, rows in seed.tables.items():
+            columns = _columns(connection, seed.source, table)
+            for number, row in enumerate(rows, 1):
+                where = f"{seed.source}: table {table}, row {number}"
+                _insert(connection, table, {name: _fit(columns, where, name, row[name]) for name in row}, where)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _columns(connection: sqlite3.Connection, source: str, table: str) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """What all tests share."""
 
+import gc
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -10,17 +12,58 @@ from hypothesis import settings
 settings.register_profile("wiretrap", deadline=None, max_examples=60)
 settings.load_profile("wiretrap")
 
+MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+"""What makes coverage measure the processes that are started, too."""
 
-@pytest.fixture(autouse=True, scope="module")
-def _only_marked_modules_measure_their_processes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Coverage makes a process start twice as slowly, so only modules marked `measured` have theirs measured.
+
+@pytest.fixture(autouse=True, scope="session")
+def measuring() -> Iterator[dict[str, str]]:
+    """Coverage makes a process start twice as slowly, so only tests marked `measured` have theirs measured.
 
     Those are the ones whose processes show the edges: everything else is measured in process.
     """
-    measured = any(mark.name == "measured" for mark in request.node.iter_markers())
     with pytest.MonkeyPatch.context() as patch:
-        if not measured:
-            for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):
-                if name in os.environ:
-                    patch.delenv(name)
+        found = {name: os.environ[name] for name in MEASURING if name in os.environ}
+        for name in found:
+            patch.delenv(name)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _only_marked_tests_measure_their_processes(
+    request: pytest.FixtureRequest, measuring: dict[str, str]
+) -> Iterator[None]:
+    if not measuring or request.node.get_closest_marker("measured") is None:
         yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in measuring.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays, and a tenth of the time was the collector's, which walked it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Tracing takes most of the time of a test that goes over the same lines hundreds of times.
+
+    So properties and tests marked `untraced` are left out of coverage: it only ever says too little for that.
+    """
+    tracer = sys.gettrace()
+    if tracer is None or not any(item.get_closest_marker(name) for name in ("hypothesis", "untraced")):
+        return (yield)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)

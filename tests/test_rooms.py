@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,9 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-def roots(path: Path) -> set[str]:
-    return {name.partition(".")[0] for name in imports(path)}
+@cache
+def roots(path: Path) -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for name in imports(path))
 
 
 def relative(path: Path) -> str:
@@ -187,5 +189,13 @@ def test_the_proxy_and_a_trace_need_no_servers(tmp_path: Path) -> None:
 def test_what_serves_stdio_loads_neither_asyncio_nor_openssl() -> None:
     """They would cost it a fifth of its start and seven megabytes."""
     program = "import sys, proxy.cli, proxy.stdio; print(*sorted({'asyncio', 'ssl', 'hashlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_what_runs_a_trial_loads_neither_asyncio_nor_jsonschema_before_it_needs_them() -> None:
+    """They would be a fifth of the start of `wiretrap run` and of each of its workers."""
+    loaded = "print(*sorted({'asyncio', 'jsonschema', 'ssl'} & set(sys.modules)))"
+    program = f"import sys, harness.worker, harness.commands.run; {loaded}"
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"

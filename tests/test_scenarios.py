@@ -11,14 +11,14 @@ from harness.assertions.calls import ToolCalled
 from harness.assertions.matcher import ToolCalls
 from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
-from harness.discovery import classify, load_scenarios, yaml_files
+from harness.discovery import classify, yaml_files
 from harness.evidence import Evidence, ServerState
 from harness.judge import judge
 from harness.references import Binding, bind_error, bind_result, resolve
 from harness.scenario import FixtureServer, Scenario
 from harness.state import read_journal
 from harness.steps import Call, Say
-from harness.targets.fixtures import dump_fixture, fixture_offers
+from harness.targets.fixtures import dump_fixture
 from harness.trace import Coverage, Message, Outcome, ToolCall, Trace
 from harness.verdict import Verdict
 from proxy.policy import canonical_name
@@ -28,10 +28,10 @@ from servers.database import journal_path
 from servers.fixture import ToolError
 from servers.places import Place, init_place, open_place
 from servers.seed import read_seed
+from tests.shipped import SHIPPED
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
-SCENARIOS = load_scenarios([FOLDER], fixture_offers())
-BY_ID = {scenario.id: scenario for scenario in SCENARIOS}
+BY_ID = {scenario.id: scenario for scenario in SHIPPED}
 
 
 def carry_out(place: Place, tool: str, arguments: JSON, request: int) -> JSON:
@@ -205,7 +205,7 @@ def test_a_database_that_is_right_from_the_start_passes_nobody(tmp_path: Path) -
 
 
 def test_all_that_is_shipped_is_found() -> None:
-    assert Counter(scenario.id.partition(".")[0] for scenario in SCENARIOS) == {
+    assert Counter(scenario.id.partition(".")[0] for scenario in SHIPPED) == {
         "injection": 8,
         "mail": 5,
         "repo": 5,
@@ -227,14 +227,14 @@ def test_all_that_is_shipped_is_found() -> None:
     }
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", SHIPPED, ids=lambda scenario: scenario.id)
 def test_an_agent_that_does_nothing_cannot_pass(scenario: Scenario) -> None:
     assert any(isinstance(assertion, ToolCalled | ToolCalls) for assertion in scenario.assertions)
     assert reads_only(scenario) or any(isinstance(assertion, State) for assertion in scenario.assertions)
     assert not any(isinstance(assertion, NotBuilt) for assertion in scenario.assertions)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", SHIPPED, ids=lambda scenario: scenario.id)
 def test_only_named_rows_may_change(scenario: Scenario) -> None:
     (unchanged,) = [assertion for assertion in scenario.assertions if isinstance(assertion, StateUnchanged)]
     assert bool(unchanged.except_) is not reads_only(scenario)
@@ -261,7 +261,7 @@ def test_only_named_rows_may_change(scenario: Scenario) -> None:
     assert unchanged.servers is None
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("scenario", SHIPPED, ids=lambda scenario: scenario.id)
 def test_every_agent_beside_a_scenario_calls_only_its_servers(scenario: Scenario) -> None:
     stem = scenario.path.stem.removesuffix("_enforced")
     stem = stem.removesuffix("_escalation") if "credit" in stem else stem

@@ -7,18 +7,17 @@ import pytest
 from harness.agentfile import ScriptedAgent, load_agent
 from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.economy import MaxToolCalls
-from harness.discovery import load_scenarios
 from harness.hiding import make_hiding
 from harness.results import TrialResult
 from harness.runfolder import make_run_folder
 from harness.scenario import Scenario
-from harness.targets.fixtures import fixture_offers
 from harness.tracefile import load_trace
 from harness.trial import TrialPlan, run_trial
+from tests.shipped import SHIPPED
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
-TASKS = load_scenarios([FOLDER / "mail", FOLDER / "repo"], fixture_offers())
-INJECTIONS = load_scenarios([FOLDER / "injection"], fixture_offers())
+TASKS = [one for one in SHIPPED if one.path.parent.name in ("mail", "repo")]
+INJECTIONS = [one for one in SHIPPED if one.path.parent.name == "injection"]
 WRONG = {
     "mail.count_inbox": {"claims"},
     "mail.who_signs": {"claims"},

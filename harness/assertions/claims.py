@@ -31,7 +31,7 @@ class Then(BaseModel):
     Groups of the claim are `:name` in a query, and `${name}` as a whole text in the arguments of a call.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     server: str | None = None
     query: str | None = None
@@ -53,7 +53,7 @@ class Then(BaseModel):
 class Claim(BaseModel):
     """A claim: a regular expression with named groups, held against each clause, case folded by itself."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     says: str
     then: Then

@@ -7,9 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from harness.assertions.arguments import Held, is_scalar_equal, readings
 from harness.trace import ToolCall
 from proxy.spans import JSON
@@ -43,10 +40,20 @@ def check_schema(schema: JSON) -> None:
     """Raises ValueError for what is no JSON Schema."""
     if not isinstance(schema, dict):
         raise ValueError("a JSON Schema is a map")
+    # What every trial's worker would load, and hardly one needs.
+    from jsonschema import Draft202012Validator  # noqa: PLC0415
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise ValueError(f"this is no JSON Schema: {error.message}") from error
+
+
+def _is_valid(schema: Mapping[str, JSON], value: JSON) -> bool:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  (as above)
+
+    return Draft202012Validator(dict(schema)).is_valid(value)
 
 
 def _check_matcher(name: str, told: JSON) -> None:
@@ -98,7 +105,7 @@ def _matches(name: str, told: JSON, found: JSON, compare: Compare) -> bool:
         case "$one_of", list():
             return any(fits(option, found, compare) for option in told)
         case "$schema", dict():
-            return Draft202012Validator(told).is_valid(found)
+            return _is_valid(told, found)
         case "$approx", {"value": int() | float() as value, "within": int() | float() as within}:
             return isinstance(found, int | float) and not isinstance(found, bool) and abs(found - value) <= within
         case _:
@@ -114,8 +121,7 @@ def arguments_fit(
     if call.arguments_truncated:
         return "unknown"
     answers = {
-        (wanted is None or fits(dict(wanted), reading, compare))
-        and (schema is None or Draft202012Validator(dict(schema)).is_valid(reading))
+        (wanted is None or fits(dict(wanted), reading, compare)) and (schema is None or _is_valid(schema, reading))
         for reading in readings(call)
     }
     return "either" if len(answers) > 1 else "yes" if answers == {True} else "no"

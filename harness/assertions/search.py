@@ -6,18 +6,18 @@ Refuses to know what is sought, and whether it may be where it is found.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
 from typing import TypeVar
 
 from harness.disclosure import Form, Looked, Marker, is_bare
 from harness.evidence import Evidence
-from harness.joining import put_together
+from harness.joining import connected, put_together
 from harness.sent import SEPARATOR, Sent, sent_out
 
 T = TypeVar("T")
 
 _AT_ONCE = 64
-"""Texts that are screened together."""
+_LONG = 64 * 1024
+"""Texts that are screened together, and characters past which one ends such a group: a long text is not copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,7 @@ class Search:
         `screen` has what earlier searches through the same items learned of them.
         """
         known = screen if screen is not None else Screen()
-        left = iter(items)
-        for number in count():
-            group = [(item, text_of(item)) for item in islice(left, _AT_ONCE)]
-            if not group:
-                return
+        for number, group in enumerate(_groups(items, text_of)):
             texts = [text for _, text in group]
             if self._cores is None:
                 yield from group
@@ -116,6 +112,23 @@ class Search:
                     yield Disclosure(sought, "joined", item)
 
 
+def _groups(items: Iterable[T], text_of: Callable[[T], str]) -> Iterator[list[tuple[T, str]]]:
+    """The items with their texts, in groups: a long text is one by itself."""
+    group: list[tuple[T, str]] = []
+    for item in items:
+        text = text_of(item)
+        is_long = len(text) > _LONG
+        if is_long and group:
+            yield group
+            group = []
+        group.append((item, text))
+        if is_long or len(group) == _AT_ONCE:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
 class Screen:
     """Which of the texts that are looked through are bare ASCII: for each group of them, and told once."""
 
@@ -135,6 +148,7 @@ class Outgoing:
 
     def __init__(self, evidence: Evidence) -> None:
         self.sent = sent_out(evidence.trace)
+        self._connections = connected(self.sent)
         self._alone = Screen()
         self._together = Screen()
 
@@ -144,7 +158,7 @@ class Outgoing:
 
     def together(self, search: Search) -> Iterator[tuple[Sent, str]]:
         """The same of texts that only come about when several are joined, each with the last call that it needs."""
-        found = search.suspected(put_together(self.sent), _joined, self._together)
+        found = search.suspected(put_together(self._connections), _joined, self._together)
         return ((item, text) for (_, item), text in found)
 
 

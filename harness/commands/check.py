@@ -14,7 +14,7 @@ import click
 
 from harness.arenafile import ArenaError, read_events, tokens
 from harness.checked import Checked, CheckError, as_run
-from harness.checking import check_trace, databases_of, missing_trace, trace_of, trial_of
+from harness.checking import check_trace, databases_of, missing_trace, trace_of
 from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
@@ -22,6 +22,7 @@ from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
 from harness.judges import Judge
 from harness.locating import locate_assertions, repository_path
+from harness.recordedrun import trial_of
 from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
 from harness.results import TrialResult

@@ -66,7 +66,9 @@ def as_text(told: Comparison) -> str:
         lines.append(f"NEW lacks {_trials(len(told.missing))} that BASE has:")
         for scenario, numbers in groupby(told.missing, key=itemgetter(0)):
             lines.append(f"  {visible(scenario)} trial {', '.join(str(number) for _, number in numbers)}")
-    for change in told.changes:
+    if told.spoilt:
+        lines.append(f"{_trials(len(told.spoilt))} of which BASE says something ended as an error in NEW:")
+    for change in (*told.spoilt, *told.changes):
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
         before, after = round(told.base_rate * told.pairs), round(told.new_rate * told.pairs)
@@ -94,11 +96,13 @@ def why_failed(told: Comparison, fail_on: Sequence[Result], *, allow_missing: bo
         return ["no trial is in both runs"]
     found = ["NEW is significantly worse"] if told.verdict == "worse" else []
     for result in dict.fromkeys(fail_on):
-        count = sum(change.new == result for change in told.changes)
+        count = sum(change.new == result for change in (*told.spoilt, *told.changes))
         if count:
             found.append(f"{_trials(count)} came to {result} (--fail-on {result})")
     if told.missing and not allow_missing:
         found.append(f"NEW lacks {_trials(len(told.missing))} that BASE has (--allow-missing lets that be)")
+    if told.spoilt and not allow_missing:
+        found.append(f"{_trials(len(told.spoilt))} ended as an error in NEW alone (--allow-missing lets that be)")
     return found
 
 
@@ -106,14 +110,14 @@ def why_failed(told: Comparison, fail_on: Sequence[Result], *, allow_missing: bo
 @click.argument("base", type=click.Path(path_type=Path, exists=True), metavar="BASE")
 @click.argument("new", type=click.Path(path_type=Path, exists=True), metavar="NEW")
 @click.option("--fail-on", multiple=True, type=click.Choice(RESULTS), help="Fail on a trial that came to this result.")
-@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have.")
+@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have, or has as an error.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(base: Path, new: Path, fail_on: tuple[Result, ...], allow_missing: bool, form: str) -> None:
     """Hold two runs against each other, trial by trial.
 
     BASE and NEW are run folders or their report.json. The exit code is 1 when NEW is significantly worse, a trial came
-    to a result of --fail-on, or NEW lacks a trial that BASE has; 2 when a run cannot be read; 3 when no trial is in
-    both.
+    to a result of --fail-on, or NEW lacks a trial that BASE has, or has an infra_error, harness_error or cancelled in
+    its place; 2 when a run cannot be read; 3 when no trial is in both.
     """
     try:
         told = compare(read_trials(base), read_trials(new))

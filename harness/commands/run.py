@@ -27,6 +27,7 @@ from harness.report.table import Style, as_table
 from harness.runfolder import RunFolderError
 from harness.running import Going, ReportError, resume_run, run_selected
 from harness.runsecrets import hiding_for
+from harness.scenariofile import MOST_TRIALS
 from harness.selection import Selection, load_selection
 from harness.targets.profiles.known import PROFILES, ProfileName
 from harness.verdict import Result
@@ -104,7 +105,9 @@ def terminal_style() -> Style:
     type=click.Choice(tuple(PROFILES)),
     help="The kind of agent that the program is; without --command, the kind's own program.",
 )
-@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials of each scenario [default: its own].")
+@click.option(
+    "--trials", type=click.IntRange(1, MOST_TRIALS), metavar="N", help="Trials of each scenario [default: its own]."
+)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
 @click.option(
     "--out",

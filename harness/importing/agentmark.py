@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from harness.finite import finite
 from harness.importing.form import Imported, ImportFormatError
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
 from proxy.spans import JSON
@@ -41,7 +42,7 @@ def _trace(told: dict[str, JSON], where: str) -> Trace:
                 seq=2 + 2 * place,
                 result_seq=3 + 2 * place if "result" in item else None,
                 result=item.get("result"),
-                duration_ms=float(latency) if isinstance(latency, int | float) else None,
+                duration_ms=finite(latency),
                 names=(str(item["name"]),),
             )
         )

@@ -12,10 +12,12 @@ from pydantic import Field
 from harness.intake import Entry
 from harness.modelagent import ModelChoice, Prices, PricesEntry
 from harness.models.model import Usage
+from proxy.spans import JSON
 from proxy.yamlfile import load_document
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
+_MOST = 2**53
 
 
 class TableEntry(Entry):
@@ -36,8 +38,10 @@ def prices_of(choice: ModelChoice) -> Prices | None:
     """What the agent file says, else the table; a name in the table also stands for its dated versions."""
     if choice.prices is not None:
         return choice.prices
-    known: Mapping[str, PricesEntry] = price_table().prices.get(choice.provider, {})
-    name = choice.name
+    return _listed(price_table().prices.get(choice.provider, {}), choice.name)
+
+
+def _listed(known: Mapping[str, PricesEntry], name: str) -> Prices | None:
     for model, entry in known.items():
         dated = name.removeprefix(f"{model}-")
         if name == model or (dated != name and dated.replace("-", "").isdigit()):
@@ -52,3 +56,30 @@ def cost_of(usage: Usage, prices: Prices | None) -> float | None:
             return (tokens * prices.input + said * prices.output + cached * prices.cached) / _MILLION
         case _:
             return None
+
+
+def cost_told(call: Mapping[str, JSON]) -> float | None:
+    """What the call of a `model_call` event cost, in US dollars: as it says, else by its tokens and its `model`.
+
+    None where neither tells, and for a model that the table does not have.
+    """
+    if "cost" in call:
+        return amount(call["cost"])
+    counts = [amount(call.get(key)) for key in ("in", "out", "cached")]
+    name = call.get("model")
+    models = (_listed(known, name) for known in price_table().prices.values()) if isinstance(name, str) else ()
+    prices = next((found for found in models if found is not None), None)
+    tokens = Usage(*(None if count is None else int(count) for count in counts))
+    return cost_of(tokens, prices)
+
+
+def is_charged(call: Mapping[str, JSON]) -> bool:
+    """Whether the call counts in sums: one that failed and names no tokens does not."""
+    return not (call.get("error") is True and call.get("in") is None)
+
+
+def amount(value: JSON) -> float | None:
+    """A number that can count something: none that is below 0, past a double's whole numbers, or not of JSON."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+        return None
+    return value

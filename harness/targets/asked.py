@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.finite import finite
 from harness.hiding import Hiding
 from harness.jsontext import JsonReader
 from harness.runfolder import write_new
@@ -18,6 +19,7 @@ from harness.targets.command import Handed, run_command
 from harness.targets.conversation import Conversation
 from harness.targets.deadline import Deadline
 from harness.targets.ending import Ending
+from harness.targets.needed import lacking
 from harness.targets.streams import Streams
 from proxy.plainfile import open_plain
 from proxy.spans import JSON
@@ -63,6 +65,9 @@ def run_asked(agent: Remote | Called, task: Task, conversation: Conversation) ->
             conversation.reported = agent.contract == "http"
             folder = task.private
         case Called():
+            why = lacking(agent)
+            if why is not None:
+                return Ending("infra_error", why)
             folder = Path.cwd() if agent.path is None else agent.path.parent
             words = [agent.framework, agent.function, str(folder.absolute())]
             program = [agent.interpreter, "-P", str(PROGRAMS / "calling.py"), *words]
@@ -71,6 +76,8 @@ def run_asked(agent: Remote | Called, task: Task, conversation: Conversation) ->
     words = [*program, str(asked), str(report)]
     ending = run_command(words, folder, task.handed, task.streams, conversation, task.deadline, task.most_calls)
     told = _read(report)
+    if told is None:
+        return _unread(ending)
     ending = replace(ending, first_ms=_milliseconds(told.get("first_ms")))
     failure = told.get("failure")
     match agent, failure, ending.status:
@@ -90,6 +97,13 @@ def run_asked(agent: Remote | Called, task: Task, conversation: Conversation) ->
         said = f"what the agent reported cannot be written: {error.strerror or error}"
         return replace(ending, damage=(*ending.damage, said))
     return ending
+
+
+def _unread(ending: Ending) -> Ending:
+    """The end of a target whose report is there and no JSON that is read, such as one that is nested too deep."""
+    if ending.status != "completed":
+        return ending
+    return replace(ending, status="agent_crash", reason="what the agent reported is no JSON that can be read")
 
 
 def _ask(agent: Remote, task: Task) -> JSON:
@@ -118,15 +132,16 @@ def _ask(agent: Remote, task: Task) -> JSON:
 
 
 def _milliseconds(value: JSON) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    number = finite(value)
+    return number if number is not None and number >= 0 else None
 
 
-def _read(report: Path) -> dict[str, JSON]:
-    """What a program left; nothing where it ended before, or somebody else was there."""
+def _read(report: Path) -> dict[str, JSON] | None:
+    """What a program left; nothing where it ended before, and None where it cannot be read."""
     try:
         with open_plain(report) as file:
             # NaN and numbers past a double become texts, so that what is written of them is JSON.
             found = JsonReader().read(file.read(LARGEST_REPORT).decode("utf-8", "surrogateescape"))
     except OSError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else None

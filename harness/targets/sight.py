@@ -40,7 +40,7 @@ _STREAMED = (_O, "from its start to its first text and to its end")
 _NO_TOKENS = (_N, "it tells of no calls of a model")
 _TOLD_TOKENS = (_D, "where it reports model_call events with their tokens")
 _NO_PRICE = (_N, "it tells of no calls of a model with a price")
-_TOLD_PRICE = (_D, "where it reports model_call events with their cost")
+_TOLD_PRICE = (_D, "where it reports model_call events with their cost, or with a model that the price table has")
 _NO_HANDOVERS = (_N, "what goes on inside is not seen")
 _TOLD_HANDOVERS = (_D, "where it reports handoff and delegation events")
 

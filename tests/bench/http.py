@@ -252,7 +252,7 @@ def section(rows: Sequence[Row]) -> str:
             "## Over HTTP\n",
             f"In front of the cheapest server over HTTP, over one connection each; {ROUNDS} rounds of {CALLS} calls\n"
             f"(FastMCP's proxy: a fifth), {LARGE_ROUNDS} large results. Memory is the most that the process in between "
-            "has held;\nup to 16 MiB of a result are recorded.\n",
+            "has held;\nresults of up to 16 MiB are recorded whole, of longer ones the beginning.\n",
             table(("budget", "at most", "measured", ""), budgets),
             table(head, lines),
             "From the writing of an event to its arrival, and from the client's going to the server's notice:\n",

@@ -161,6 +161,7 @@ class Ran:
     code: int
     shown: str
     trace: dict[str, JSON]
+    measures: dict[str, JSON]
 
 
 def judged(name: str, steps: Script, folder: Path) -> Ran:
@@ -173,7 +174,14 @@ def judged(name: str, steps: Script, folder: Path) -> Ran:
             cwd=folder, env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False,
         )  # fmt: skip
     (trace,) = folder.glob("runs/*/security.denied_delete/1/trace.json")
-    return Ran(done.returncode, done.stdout + done.stderr, json.loads(trace.read_text()))
+    measures = json.loads(trace.with_name("verdict.json").read_text())["measures"]
+    return Ran(done.returncode, done.stdout + done.stderr, json.loads(trace.read_text()), measures)
+
+
+def seen(measures: dict[str, JSON], name: str) -> JSON:
+    measure = measures[name]
+    assert isinstance(measure, dict)
+    return measure["seen"]
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -191,6 +199,19 @@ def test_an_agent_with_its_profile_passes_a_scenario_that_it_gets_right(name: st
     (told,) = [event for event in events if isinstance(event, dict) and event["type"] == "model_call"]
     tokens = [told[key] for key in ("in", "cached", "out", "error")]
     assert tokens == [FRESH * len(steps), CACHED * len(steps), OUT * len(steps), False]
+    # The agent counts them, and nobody else.
+    whole = (FRESH + CACHED + OUT) * len(steps)
+    assert told["reported"] is True
+    assert ran.measures["tokens"] == {
+        "seen": "derived",
+        "why": "as the target reports them, those from a cache included; model_call events: 1",
+        "value": whole,
+    }
+    assert [seen(ran.measures, name) for name in ("trajectory", "cost", "handovers")] == [
+        "observed",
+        "not observable",
+        "not observable",
+    ]
 
 
 @pytest.mark.parametrize("name", AGENTS)

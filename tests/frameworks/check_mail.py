@@ -1,4 +1,4 @@
-"""The agent that obeys a document and the one that does not, over `http`, `python` and `command`."""
+"""The agent that obeys a document and the one that does not, over `http`, `python` and `command`, a process each."""
 
 import json
 import sys
@@ -10,25 +10,13 @@ import pytest
 
 from harness.results import RunResult
 from proxy.spans import JSON
+from tests.clients.surroundings import listening
 from tests.harness.runs import SCENARIOS, Ran, run
 from tests.harness.targets import mailing
-from tests.harness.targets.boxes import Asked, box
 
 WAYS = ("http", "python", "command")
 PLAIN = SCENARIOS / "security" / "outbound_mail.yaml"
 ENFORCED = SCENARIOS / "security" / "outbound_mail_enforced.yaml"
-
-
-def live(asked: Asked) -> None:
-    """The OWASP contract, by the agent that the path names."""
-    document = asked.document()
-    servers, given = document["mcp_servers"], document["input"]
-    assert isinstance(servers, dict)
-    assert isinstance(given, dict)
-    entries = {name: entry for name, entry in servers.items() if isinstance(entry, dict)}
-    answer = mailing.work(entries, str(given["user_message"]), obeys=asked.path == "/vulnerable")
-    # It says nothing of its calls: what it did is for the wire to tell.
-    asked.answer(json.dumps({"messages": [{"role": "assistant", "content": answer}]}).encode())
 
 
 @contextmanager
@@ -43,7 +31,7 @@ def agent(way: str, name: str, folder: Path) -> Iterator[Path]:
 
     match way:
         case "http":
-            with box(live) as url:
+            with listening([sys.executable, str(source), "serve"]) as url:
                 yield write({"http": {"url": f"{url}/{name}", "hand_over": True}})
         case "python":
             (folder / "mailing.py").write_text(source.read_text())
@@ -70,6 +58,8 @@ def test_the_one_that_obeys_fails_with_the_denied_call_named(way: str, tmp_path:
     assert ran.result.result == "fail"
     assert "mcp/mail/send_email" in reasons(ran.result)["no_denied_tool_call"]
     assert "it was executed" in reasons(ran.result)["no_denied_tool_call"]
+    [trial] = ran.result.trials
+    assert (trial.target, trial.verdict.status) == (way, "completed")
     assert len(outbox(ran)) == 1
 
 
@@ -79,6 +69,7 @@ def test_with_the_policy_in_force_it_is_attempted_and_blocked_and_nothing_is_mai
         ran = run([ENFORCED], tmp_path, agent=file)
     assert ran.result.result == "fail"
     assert "attempted and blocked" in reasons(ran.result)["no_denied_tool_call"]
+    assert "mcp/mail/send_email" in reasons(ran.result)["no_denied_tool_call"]
     [finding] = [one for one in ran.result.trials[0].verdict.findings if one.id == "no_denied_tool_call"]
     assert (finding.attempted, finding.blocked, finding.executed) == (1, 1, 0)
     assert outbox(ran) == []

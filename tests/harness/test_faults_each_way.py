@@ -26,10 +26,9 @@ FAULTS: list[JSON] = [
 ]
 PATIENCE = {3: 0.1, 4: 0.5}
 """Seconds after which a call is given up, by its number: those that nothing ever answers."""
-CALLS: list[tuple[str, dict[str, JSON], float | None]] = [
-    *[("get_ticket", {"ticket_id": 1}, PATIENCE.get(number)) for number in range(1, 9)],
-    *[("search_tickets", {"customer_id": f"CUST-00{number}"}, None) for number in range(1, 6)],
-]
+CALLS: list[tuple[str, dict[str, JSON], float | None]] = []
+CALLS += [("get_ticket", {"ticket_id": 1}, PATIENCE.get(number)) for number in range(1, 9)]
+CALLS += [("search_tickets", {"customer_id": f"CUST-00{number}"}, None) for number in range(1, 6)]
 ENDS = [
     ("tool_error", "error", None),
     ("protocol_error", "error", None),

@@ -154,3 +154,27 @@ def test_a_private_process_still_finds_and_ends_what_is_below_it() -> None:
         "assert descendants(os.getpid()) == ()\n"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 0
+
+
+CHILDLESS = """
+import os, subprocess, sys, threading
+from harness.processes import descendants
+listdir = os.listdir
+os.listdir = None
+assert descendants(os.getpid()) == ()
+os.listdir = listdir
+child = threading.Thread(target=lambda: started.append(subprocess.Popen(["true"], stdout=subprocess.PIPE)))
+started = []
+child.start()
+child.join()
+started[0].stdout.read()
+assert [process.pid for process in descendants(os.getpid())] == [started[0].pid]
+started[0].wait()
+os.listdir = None
+assert descendants(os.getpid()) == ()
+"""
+
+
+def test_who_has_no_child_is_told_so_without_a_look_at_all_processes() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", CHILDLESS], timeout=30, check=False, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")

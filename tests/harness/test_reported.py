@@ -55,11 +55,11 @@ def verdict(evidence: Evidence, *specs: JSON) -> Verdict:
     return judge(tuple(map(parse_assertion, specs)), evidence, "completed")
 
 
-def calls(*given: JSON) -> JSON:
+def calls(*given: JSON) -> dict[str, JSON]:
     return {"tool_calls": list(given)}
 
 
-def events(*given: JSON) -> JSON:
+def events(*given: JSON) -> dict[str, JSON]:
     return {"events": list(given)}
 
 
@@ -83,7 +83,12 @@ CONNECTED: JSON = {"type": "mcp_connection_initialized", "server_id": "mail"}
 REFUSED: JSON = {"type": "mcp_policy_decision", "server_id": "mail", "decision": "deny", "enforced": True}
 SAYS: JSON = {"says": "mailed", "then": {"tool": "mcp/mail/send_email"}}
 CLAIMS: JSON = {"type": "claims", "claims": [SAYS]}
-FORGED = {"name": "send_email", "mcp_server_id": "mail", "mcp_tool_name": "send_email", "outcome": "ok"}
+FORGED: dict[str, JSON] = {
+    "name": "send_email",
+    "mcp_server_id": "mail",
+    "mcp_tool_name": "send_email",
+    "outcome": "ok",
+}
 OURS: JSON = {
     "schema_version": 1,
     "coverage": dict.fromkeys(("messages", "tool_calls", "results", "events", "state"), "wire"),
@@ -179,7 +184,24 @@ def test_a_fault_that_a_target_reports_was_not_met() -> None:
     assert count_faults(heard(events(fault), FAILED).trace).met == 0
 
 
-@pytest.mark.parametrize("told", ["-5", "NaN", "1e999", '"12"', "true", "null", "[3]"])
+def test_nobody_knows_a_fact_by_what_a_target_reports_of_its_agents(tmp_path: Path) -> None:
+    read: JSON = {"server": "echo", "tool": "echo", "arguments": {}, "path": "$.hold"}
+    fact: JSON = {"id": "hold", "value": True, "known": read, "stated_as": ["on hold"], "asked_as": ["hold"]}
+    scenario = load_scenario(write_scenario(tmp_path, facts=[fact]))
+    account = events(
+        {"type": "architecture", "name": "peer_to_peer"},
+        {"type": "handoff", "from": "agent", "to": "desk", "text": "The customer is on hold."},
+        {"type": "summary", "from": "desk", "to": "agent", "text": "The customer is on hold."},
+    )
+    other = made("other", server="echo")
+    silent, told = (measure(scenario, heard(said, other, servers=("echo",)).trace).facts for said in ({}, account))
+    assert silent == told
+    assert [had.knowers for had in told] == [()]
+
+
+@pytest.mark.parametrize(
+    "told", ["-5", "NaN", "1e999", "1" + "0" * 400, '"12"', "true", "null", "[3]"], ids=lambda told: str(told)[:5]
+)
 def test_tokens_and_costs_that_count_nothing_are_not_observable(told: str, tmp_path: Path) -> None:
     fields = ", ".join(f'"{name}": {told}' for name in ("in", "out", "cost"))
     account = JsonReader().read(f'{{"events": [{{"type": "model_call", {fields}}}]}}')

@@ -7,12 +7,15 @@ import pytest
 from click.testing import CliRunner
 
 from harness.commands.run import command
+from harness.recordedrun import file_of
 from harness.results import TrialResult
+from harness.resuming import read_begun
 from harness.runfolder import RESULTS, RunFolderError
 from harness.runjournal import RunJournal, await_workers, hold_as_worker, read_results, run_lock
 from harness.running import Going, resume_run
 from harness.tracesource import span_folders
 from harness.verdict import Status, Verdict
+from proxy.spans import JSON
 from tests.harness.killing import differing, kill_at, left, records, run_folder, start, write_scenarios
 from tests.harness.runs import behave, run, write_scenario
 
@@ -100,6 +103,26 @@ def test_a_run_that_was_finished_is_only_reported_again_and_refuses_what_has_cha
     manifest_file.write_text(text)
     with pytest.raises(RunFolderError, match=f"name a run folder in it, such as {ran.folder}$"):
         resume_run(ran.folder.parent, None, Going())
+
+
+def test_the_files_of_a_run_are_found_from_another_folder_where_it_is_judged_and_named_where_it_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    write_scenario(there)
+    here.mkdir()
+    options: JSON = {
+        "folder": str(there), "paths": ["small.yaml"], "trials": None, "agent": None, "command": False, "profile": None,
+    }  # fmt: skip
+    manifest: dict[str, JSON] = {"started_at": "2026-11-30T10:00:00Z", "resumed_at": [], "options": options}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.chdir(here)
+    assert file_of(manifest, "small.yaml") == there / "small.yaml"
+    with pytest.raises(RunFolderError, match=r"its files are named from .*there, where it was started"):
+        read_begun(tmp_path, None)
+    monkeypatch.chdir(there)
+    assert file_of(manifest, "small.yaml") == Path("small.yaml")
+    assert read_begun(tmp_path, None).selection.paths == ("small.yaml",)
 
 
 def test_a_program_is_named_again_and_another_one_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from harness.verdict import Status
 from proxy.spans import JSON
 from tests.harness.runs import AGENT, HERE, SCENARIOS, behave, marked, run, write_scenario
 
-pytestmark = pytest.mark.measured
-
 
 @pytest.fixture(autouse=True)
 def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
@@ -21,6 +19,7 @@ def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
     return {"TEST_MARK": str(tmp_path)}
 
 
+@pytest.mark.measured
 def test_an_agent_that_does_what_it_was_asked_passes(tmp_path: Path) -> None:
     ran = run([write_scenario(tmp_path)], tmp_path, command=behave("polite"))
     (trial,) = ran.result.trials
@@ -54,6 +53,7 @@ def test_an_agent_that_does_not_come_to_a_good_end_fails_by_its_status_and_leave
     assert marked(mark) == []
 
 
+@pytest.mark.measured
 def test_daemons_and_servers_in_sessions_of_their_own_are_gone_and_the_verdict_stands(
     tmp_path: Path, mark: dict[str, str]
 ) -> None:
@@ -63,6 +63,7 @@ def test_daemons_and_servers_in_sessions_of_their_own_are_gone_and_the_verdict_s
     assert marked(mark) == []
 
 
+@pytest.mark.measured
 def test_an_agent_that_kills_its_proxy_leaves_a_record_that_says_it_is_not_whole(tmp_path: Path) -> None:
     ran = run([write_scenario(tmp_path)], tmp_path, command=behave("kills_proxy"))
     (trial,) = ran.result.trials
@@ -95,6 +96,7 @@ def test_trials_at_once_do_not_end_each_others_processes(tmp_path: Path, mark: d
     assert marked(mark) == []
 
 
+@pytest.mark.measured
 def test_placeholders_are_replaced_once_and_without_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = tmp_path / "told.json"
     monkeypatch.setenv("TOLD", str(told))
@@ -141,6 +143,7 @@ def test_a_command_of_an_agent_file_runs_in_the_folder_of_the_file(
     assert json.loads(told.read_text())["cwd"] == str(agent.parent)
 
 
+@pytest.mark.measured
 def test_an_agent_whose_program_is_not_there_is_an_infra_error(tmp_path: Path) -> None:
     path = write_scenario(tmp_path, agent={"command": ["./no-such-program"]})
     ran = run([path], tmp_path)

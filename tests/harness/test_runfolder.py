@@ -1,12 +1,16 @@
+import json
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.runfolder import (
     RunFolderError,
+    as_text,
     make_run_folder,
     make_trial_folder,
     new_run_id,
@@ -14,6 +18,7 @@ from harness.runfolder import (
     write_new,
     write_pieces,
 )
+from proxy.spans import JSON
 
 
 def mode(path: Path) -> int:
@@ -70,3 +75,27 @@ def test_a_text_in_pieces_is_written_whole_or_not_at_all(tmp_path: Path) -> None
     with pytest.raises(FileExistsError):
         write_pieces(tmp_path / "whole", ["c"])
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+
+
+@settings(max_examples=80)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.lists(inner, max_size=2).map(tuple),
+            st.dictionaries(st.text(max_size=3), inner, max_size=3),
+            st.dictionaries(st.integers(), inner, max_size=1),
+        ),
+        max_leaves=8,
+    )
+)
+def test_a_document_is_written_as_the_standard_library_indents_it(document: JSON) -> None:
+    assert as_text(document) == json.dumps(document, indent=2) + "\n"
+
+
+def test_a_document_that_nests_deep_is_written_too() -> None:
+    deep: JSON = []
+    for _ in range(300):
+        deep = [deep]
+    assert as_text(deep) == json.dumps(deep, indent=2) + "\n"

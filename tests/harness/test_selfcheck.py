@@ -6,15 +6,14 @@ import pytest
 from click.testing import CliRunner
 
 from harness.commands.selfcheck import command
-from harness.discovery import load_scenarios
 from harness.scenario import Scenario, load_scenario
 from harness.selfchecking import self_check
 from harness.selfcheckresult import SelfCheck
 from harness.targets.fixtures import fixture_offers
 from proxy.spans import JSON
-from tests.harness.runs import SCENARIOS, write_scenario
+from tests.harness.runs import write_scenario
+from tests.shipped import SHIPPED
 
-SHIPPED = load_scenarios([SCENARIOS], fixture_offers())
 SEND: dict[str, JSON] = {"to": ["mira@house.example"], "subject": "Room", "body": "Room 4 is free."}
 SENT: JSON = {"call": "mcp/mail/send_email", "arguments": SEND}
 SAID: JSON = {"say": "Sent to: mira@house.example"}
@@ -52,6 +51,7 @@ def whats(check: SelfCheck, fate: str) -> list[str]:
     return [one.mutant.what for one in check.mutants if one.fate == fate]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("scenario", SHIPPED, ids=lambda scenario: scenario.id)
 def test_a_shipped_scenario_catches_all_its_mutants(scenario: Scenario) -> None:
     check = self_check(scenario)

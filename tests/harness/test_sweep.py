@@ -12,9 +12,11 @@ from harness.checking import rejudge_run
 from harness.commands.sweep import command
 from harness.commands.validate import command as validate
 from harness.discovery import classify, find_scenarios
+from harness.modelagent import ModelAgent
 from harness.running import Going
 from harness.scenario import ScenarioError, load_scenario
-from harness.sweepfile import load_sweep
+from harness.selection import Selection, load_selection
+from harness.sweepfile import load_sweep, with_models
 from harness.sweeping import AGENTS, check_sweep, run_sweep
 from harness.targets.fixtures import fixture_offers
 from proxy.spans import JSON
@@ -200,6 +202,32 @@ def test_architectures_by_models_say_who_lost_the_fact_and_how(tmp_path: Path) -
     ((had,),) = [tuple(arm.facts.values()) for arm in result.arms if arm.name == "rigid-copying"]
     assert [(one.readers, one.decider, one.decider_knew) for one in had] == [(("crm_peer",), "ticketing_peer", False)]
     assert {path.stem for path in (folder / AGENTS).iterdir()} == found.keys()
+
+
+def test_an_agent_file_that_is_made_for_a_model_still_finds_the_scripts_beside_the_one_it_was_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("agents/scripts/critic.yaml", "scripts/all.yaml"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("script: [{say: ACCEPT}]")
+    model: JSON = {"provider": "scripted", "script": "scripts/critic.yaml"}
+    agent: JSON = {"model": model, "models": {"critic": model}, "architecture": "debate_critic"}
+    (tmp_path / "agents" / "debate.yaml").write_text(json.dumps(agent))
+    models: JSON = {"one": {"provider": "scripted", "script": "scripts/all.yaml"}}
+    tasks: JSON = [str(SCENARIOS / "support" / "credit_hold_escalation.yaml")]
+    agents: JSON = {"debate": "agents/debate.yaml"}
+    (tmp_path / "sweep.yaml").write_text(json.dumps({"tasks": tasks, "agents": agents, "models": models}))
+    monkeypatch.chdir(tmp_path)
+    sweep = load_sweep(Path("sweep.yaml"))
+    check_sweep(sweep)
+    selected = load_selection(Selection(sweep.tasks, arms=with_models(sweep, tmp_path / "elsewhere")))
+    [made] = selected.agents.values()
+    assert isinstance(made, ModelAgent)
+    assert made.files == (
+        tmp_path / "elsewhere" / "debate-one.yaml",
+        tmp_path / "scripts" / "all.yaml",
+        tmp_path / "agents" / "scripts" / "critic.yaml",
+    )
 
 
 def test_the_sweep_that_is_shipped_can_be_run_and_names_an_agent_of_each_task_for_every_architecture() -> None:

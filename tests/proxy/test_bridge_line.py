@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from proxy.bridgeline import BridgeLine
-from proxy.upstream import UpstreamError
+from proxy.serverline import UpstreamError
 from tests.proxy.bridgewires import bridged
 from tests.proxy.httpwires import Client
 from tests.proxy.test_bridge import silent

@@ -129,6 +129,7 @@ def test_a_python_client_is_read_over_tls_once_it_trusts_the_authority(tmp_path:
         upstream.close()
 
 
+@pytest.mark.measured
 def test_told_to_stop_it_is_gone_at_once_and_its_spans_are_whole(tmp_path: Path) -> None:
     open_ones = [Event(), Event()]
 

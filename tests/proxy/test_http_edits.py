@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from proxy import vocabulary as v
+from proxy.policy import Policy
 from proxy.refusals import DENIED, NOT_READABLE
 from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Request, through
 from tests.proxy.test_deny import code_of
@@ -65,13 +66,19 @@ def test_what_is_held_for_an_edit_is_held_no_longer_than_its_own_event(tmp_path:
         assert client.until(b"\n\n") == b"data: " + SHOWN + b"\n\n"
 
 
-def test_a_packed_answer_that_would_have_to_be_edited_is_replaced(tmp_path: Path) -> None:
-    with through(tmp_path, HIDING, lambda request: request.answer(b"x", headers="content-encoding: gzip\r\na: b")) as (
-        proxy,
-        _,
-    ):
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
+@pytest.mark.parametrize("kind", ["", "content-type: application/json\r\n", "content-type: text/event-stream\r\n"])
+@pytest.mark.parametrize("policy", [HIDING, GUARDING], ids=["hiding", "guarding"])
+def test_a_packed_answer_that_would_have_to_be_edited_is_replaced(
+    tmp_path: Path, encoding: str, kind: str, policy: Policy
+) -> None:
+    with through(
+        tmp_path, policy, lambda request: request.answer(b"x", headers=f"{kind}content-encoding: {encoding}")
+    ) as (proxy, _):
         answer = proxy.post(LIST)
         assert (answer.status, code_of(answer.json)) == (502, NOT_READABLE)
+        if kind.endswith("stream\r\n"):
+            assert proxy.ask("GET", headers=[SESSION]).status == 502
         assert proxy.only("request").attributes[v.REFUSED_BY_US] is True
 
 
@@ -86,7 +93,14 @@ def test_an_answer_without_a_type_is_looked_at_too(tmp_path: Path) -> None:
 def test_an_answer_past_the_cap_is_replaced_where_it_might_be_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("proxy.answers", "proxy.ledger", "proxy.frames", "proxy.readings", "proxy.record"):
+    for module in (
+        "proxy.answers",
+        "proxy.answerevents",
+        "proxy.ledger",
+        "proxy.frames",
+        "proxy.readings",
+        "proxy.record",
+    ):
         monkeypatch.setattr(f"{module}.CAP", 2000)
     long = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],"pad":"' + b"x" * 9000 + b'"}}'
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proxy import ownlines
 from proxy import vocabulary as v
 from proxy.lineshapes import LONGEST
-from proxy.ownlines import MOST_KINDS, MOST_SHAPES, OwnLines
+from proxy.ownlines import FIRST, MOST_KINDS, MOST_SHAPES, OwnLines
 from proxy.record import Identity, Recorder, Stamp
 from proxy.spanread import spans_of
 from proxy.spans import Attribute, Span, SpanError, encode_attribute, encode_span
@@ -36,6 +36,16 @@ attributes = st.dictionaries(
 PIECES = ['"', "\\", ",", "{", "}", "[", "]", ":", " ", "0", "-", "\u0661", "null", "\\u0661", "\n", '"kind":3',
     '{"key":"n","value":', '{"stringValue":"x"}}', '{"intValue":"7"}}', '{"intValue":7}}', '{"boolValue":1}}',
     '"attributes":[]', ',"links":[]', ',"status":{"code":2,"message":"m"}', f'{{"key":"{v.SPAN_KIND}",']  # fmt: skip
+
+
+def taught() -> OwnLines:
+    """A reader that has read as many lines as it learns nothing of."""
+    own = OwnLines()
+    line = encode_span(SPAN, "1").encode()
+    for _ in range(FIRST):
+        assert own.span(line) == SPAN
+    assert own.shapes(SPAN.name) == ()
+    return own
 
 
 def slowly(line: str) -> list[Span] | None:
@@ -69,7 +79,7 @@ def recorded() -> Iterator[str]:
 
 
 def test_every_line_that_a_proxy_records_is_of_the_shape() -> None:
-    own = OwnLines()
+    own = taught()
     for line in recorded():
         span = own.span(f"{line}\n".encode())
         assert span is not None
@@ -82,7 +92,7 @@ def test_every_line_that_a_proxy_records_is_of_the_shape() -> None:
 def test_a_line_is_read_as_the_reader_of_all_otlp_reads_it_or_not_at_all(
     common: dict[str, Attribute], rest: dict[str, Attribute], data: st.DataObject
 ) -> None:
-    own = OwnLines()
+    own = taught()
     own.span(encode_span(SPAN, "1").encode())
     span = Span("a" * 32, "b" * 16, "", "x", 1, 0, 9, {**common, v.SPAN_KIND: "event", **rest}, links=(LINK,))
     line = encode_span(span, "1")
@@ -111,7 +121,7 @@ values: dict[type[Attribute], st.SearchStrategy[Attribute]] = {
 def test_lines_that_are_alike_are_read_as_if_each_were_the_first(
     form: dict[str, type[Attribute]], data: st.DataObject
 ) -> None:
-    own = OwnLines()
+    own = taught()
     for _ in range(data.draw(st.integers(1, 5))):
         said = {key: data.draw(values[kind]) for key, kind in form.items()}
         line = encode_span(replace(SPAN, attributes=said, message="m", status=data.draw(st.sampled_from([0, 2]))), "1")
@@ -129,7 +139,7 @@ def test_lines_that_are_alike_are_read_as_if_each_were_the_first(
 
 
 def test_of_lines_that_are_alike_only_what_differs_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = OwnLines()
+    own = taught()
     lines = [encode_span(replace(SPAN, attributes={**SPAN.attributes, "n": n}), "1").encode() for n in range(4)]
     assert [own.span(line) for line in lines[:2]] == [
         replace(SPAN, attributes={**SPAN.attributes, "n": n}) for n in (0, 1)
@@ -139,7 +149,7 @@ def test_of_lines_that_are_alike_only_what_differs_is_parsed(monkeypatch: pytest
 
 
 def test_no_more_shapes_are_learned_than_a_person_would_write() -> None:
-    own = OwnLines()
+    own = taught()
     for number in range(2 * MOST_SHAPES):
         span = replace(SPAN, attributes={f"k{number}": "x", "n": 1})
         assert own.span(encode_span(span, "1").encode()) == span
@@ -151,7 +161,7 @@ def test_no_more_shapes_are_learned_than_a_person_would_write() -> None:
 
 
 def test_what_lines_have_in_common_is_not_taken_for_another_line_that_begins_alike() -> None:
-    own = OwnLines()
+    own = taught()
     line = encode_span(SPAN, "1")
     assert own.span(line.encode()) == SPAN
     known = f"{encode_attribute(v.CONNECTION, 'c1')},{encode_attribute(v.TRIAL, 1)},"

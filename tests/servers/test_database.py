@@ -8,6 +8,7 @@ import pytest
 from servers.crm import CRM
 from servers.database import DatabaseError, init_database, journal_path, open_database, transaction
 from servers.journal import Journal
+from servers.seed import parse_seed
 from servers.ticketing import TICKETING
 from tests.servers.wire import changes, made, rows
 
@@ -103,3 +104,19 @@ def test_a_commit_that_breaks_between_the_files_leaves_a_change_without_a_row_ne
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert rows(path, "SELECT substr(description, 1, 1) FROM tickets WHERE id = 1") == [("b",)]
     assert [row[1] for row in changes(path)] == ["1"]
+
+
+def test_what_is_made_again_of_the_same_rows_is_the_same_file_and_of_others_another(tmp_path: Path) -> None:
+    def seeded(name: str, tier: str) -> Path:
+        row = {"id": "C1", "name": "Amy", "tier": tier, "status": "active"}
+        init_database(tmp_path / name, CRM, parse_seed({"customers": [row]}, "here"))
+        return tmp_path / name
+
+    one, two, other = seeded("one", "gold"), seeded("two", "gold"), seeded("other", "basic")
+    assert one.read_bytes() == two.read_bytes() != other.read_bytes()
+    assert journal_path(one).read_bytes() == journal_path(two).read_bytes()
+    assert one.stat().st_mode == two.stat().st_mode
+    with closing(sqlite3.connect(two)) as database:
+        database.execute("update customers set tier = 'none'")
+        database.commit()
+    assert seeded("three", "gold").read_bytes() == one.read_bytes()

@@ -55,6 +55,9 @@ async def plain(function: Callable[[Any], Any], task: dict[str, Any]) -> tuple[s
     if unknown:
         raise ValueError(f"the agent's object has {min(unknown)!r}; expected answer, messages, tool_calls, events")
     reported = {key: given[key] for key in ("messages", "tool_calls", "events") if key in given}
+    for key, items in reported.items():
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise TypeError(f"in the agent's object {key} is no list of objects")
     return str(given.get("answer", "")), reported
 
 

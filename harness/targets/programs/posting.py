@@ -5,12 +5,13 @@ standard output. A redirection is not followed, a proxy of the environment is no
 size. Nothing here is retried: a second attempt would be a second trial.
 """
 
+import codecs
 import http.client
 import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any  # values of JSON, which no package of ours is there to name
 from urllib.parse import urlsplit
 
@@ -32,20 +33,25 @@ def main(task_file: str, report_file: str) -> int:
         task = json.load(file)
     began = time.monotonic()
     report: dict[str, Any] = {"failure": None, "first_ms": None, "whole_ms": None}
+
+    def keep() -> None:
+        with open(os.open(report_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+            json.dump(report, out)
+
     try:
-        _ask(task, report, began)
+        _ask(task, report, began, keep)
     except ReachError as error:
         report["failure"] = {"status": "infra_error", "reason": str(error)}
     except AnswerError as error:
         report["failure"] = {"status": "agent_crash", "reason": str(error)}
-    with open(os.open(report_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-        json.dump(report, out)
+    keep()
     if report["failure"] is not None:
         sys.stderr.write(f"{report['failure']['reason']}\n")
     return 0 if report["failure"] is None else 1
 
 
-def _ask(task: dict[str, Any], report: dict[str, Any], began: float) -> None:
+def _ask(task: dict[str, Any], report: dict[str, Any], began: float, keep: Callable[[], None]) -> None:
+    """Take the answer in; `keep` writes the report down as it is, since nobody knows how long the rest takes."""
     asked = task["ask"]
     parts = urlsplit(asked["url"])
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -77,7 +83,7 @@ def _ask(task: dict[str, Any], report: dict[str, Any], began: float) -> None:
             if asked["contract"] == "http":
                 _take_trace(answer, asked["max_bytes"], report, began)
             else:
-                _take_text(answer, asked, report, began)
+                _take_text(answer, asked, report, began, keep)
         except (OSError, http.client.HTTPException) as error:
             raise AnswerError(f"the target's answer broke off: {_named(error)}") from error
         finally:
@@ -131,18 +137,24 @@ def _take_trace(answer: http.client.HTTPResponse, most: int, report: dict[str, A
         _say(said[-1])
 
 
-def _take_text(answer: http.client.HTTPResponse, asked: dict[str, Any], report: dict[str, Any], began: float) -> None:
-    """The contract `chat`: events, one JSON document, or plain text, by its media type."""
+def _take_text(
+    answer: http.client.HTTPResponse,
+    asked: dict[str, Any],
+    report: dict[str, Any],
+    began: float,
+    keep: Callable[[], None],
+) -> None:
+    """The contract `chat`: events, one JSON document, or plain text, by its media type; said as it comes."""
     kind = (answer.headers.get_content_type() or "").lower()
     chunks = _chunks(answer, asked["max_bytes"])
     path = asked["answer"]
-    texts: list[str] = []
     usage: dict[str, Any] | None = None
 
     def take(text: str) -> None:
         if text and report["first_ms"] is None:
             report["first_ms"] = _since(began)
-        texts.append(text)
+            keep()
+        _say(text)
 
     if kind == "text/event-stream":
         ended = path is not None
@@ -169,11 +181,10 @@ def _take_text(answer: http.client.HTTPResponse, asked: dict[str, Any], report: 
         take(text)
         usage = found["usage"] if isinstance(found, dict) and isinstance(found.get("usage"), dict) else None
     else:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         for chunk in chunks:
-            report["first_ms"] = report["first_ms"] or _since(began)
-            texts.append(chunk.decode("latin-1"))
-        texts = ["".join(texts).encode("latin-1").decode("utf-8", "replace")]
-    _say("".join(texts))
+            take(decoder.decode(chunk))
+        take(decoder.decode(b"", final=True))
     if usage is not None:
         report["reported"] = {"events": [_model_call(usage)]}
 

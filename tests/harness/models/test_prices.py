@@ -2,7 +2,8 @@ import pytest
 
 from harness.modelagent import ModelChoice, Prices
 from harness.models.model import Usage
-from harness.models.prices import cost_of, price_table, prices_of
+from harness.models.prices import cost_of, cost_told, is_charged, price_table, prices_of
+from proxy.spans import JSON
 
 
 def test_a_cost_is_each_kind_of_token_at_its_own_price() -> None:
@@ -36,3 +37,19 @@ def test_the_table_says_when_and_where_it_was_read_off() -> None:
     for models in table.prices.values():
         for price in models.values():
             assert 0 < price.cached < price.input < price.output
+
+
+def test_a_call_of_a_model_costs_what_it_says_or_what_the_table_makes_of_its_tokens() -> None:
+    told: dict[str, JSON] = {"model": "gpt-4o-2024-08-06", "in": 1_000_000, "cached": 1_000_000, "out": 1_000_000}
+    assert cost_told(told) == pytest.approx(2.5 + 1.25 + 10)
+    assert cost_told({**told, "cost": 0.5}) == 0.5
+    # Our own loop says that it is not known, and then it is not looked for.
+    assert cost_told({**told, "cost": None}) is None
+    for lacking in ({"cached": None}, {"model": "mine"}, {"model": None}, {"cost": True}):
+        assert cost_told({**told, **lacking}) is None
+
+
+def test_a_call_that_failed_before_it_took_a_token_is_not_charged() -> None:
+    assert not is_charged({"error": True, "in": None})
+    assert is_charged({"error": True, "in": 3})
+    assert is_charged({"error": False, "in": None})

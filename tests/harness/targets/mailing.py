@@ -1,6 +1,7 @@
 """Two agents in our own words that take a price out of a document: one obeys what the document says, the other not.
 
-Each as a function of the target `python`, and, as a program, of the target `command`. Standard library alone.
+Each as a function of the target `python`, as a program of the target `command`, and, as a server, of the target `http`.
+Standard library alone.
 """
 
 import json
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -98,6 +100,31 @@ async def hardened(task: dict[str, Any]) -> dict[str, Any]:
     return {"answer": answer, "events": [{"type": "goal", "id": "summarize"}, {"type": "mcp_tools_discovered"}]}
 
 
-if __name__ == "__main__":
+class Live(BaseHTTPRequestHandler):
+    """The live contract of OWASP, by the agent that the path names; it says nothing of its calls."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        answer = work(asked["mcp_servers"], asked["input"]["user_message"], obeys=self.path == "/vulnerable")
+        body = json.dumps({"messages": [{"role": "assistant", "content": answer}]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *_arguments: object) -> None:
+        """Nothing on stderr."""
+
+
+def serve() -> None:
+    """Answer until the process is ended; the url is told on stdout."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Live)
+    print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}"}), flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["serve"]:
+    serve()
+elif __name__ == "__main__":
     config, asked, how = sys.argv[1:]
     print(work(json.loads(Path(config).read_text())["mcpServers"], asked, obeys=how == "vulnerable"))

@@ -90,6 +90,7 @@ def policy(folder: Path, text: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.measured
 def test_servers_of_both_kinds_are_served_reloaded_watched_and_ended_together(tmp_path: Path) -> None:
     policy(tmp_path, "rules: []")
     upstream = Upstream()

@@ -74,7 +74,7 @@ def test_a_profile_may_stand_in_a_scenario_and_in_an_agent_file_with_a_command_o
     ("agent", "said"),
     [
         ({"profile": "cursor"}, "agent.profile"),
-        ({"profile": "codex", "scripted": "a.yaml"}, "exactly one of scripted and command"),
+        ({"profile": "codex", "scripted": "a.yaml"}, "exactly one of scripted, command"),
         ({"profile": "codex", "command": ["codex", "{promt}"]}, "there is no placeholder {promt}"),
     ],
 )

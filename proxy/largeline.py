@@ -1,0 +1,72 @@
+"""The line of a large answer, made piece by piece, so that no more than two copies of it are there at once.
+
+Pure. Refuses to know files, and what counts as large.
+"""
+
+from hashlib import sha256
+from json.encoder import encode_basestring_ascii as quote
+from typing import TYPE_CHECKING
+
+from proxy import vocabulary as v
+from proxy.exchange import Owed, ended
+from proxy.record import Due, Recorder
+from proxy.spans import encode_attribute
+
+if TYPE_CHECKING:
+    from proxy.redact import Redactor
+
+_AT_ONCE = 1024 * 1024
+"""Characters that are looked at, quoted and digested at once: meanwhile no other thread goes on."""
+
+
+def large_line(due: Due, recorder: Recorder, token: str) -> str | bytes | bytearray:
+    """The same line as `due.line(recorder)`, which is over with that; who has no `due` beside holds no copy more.
+
+    `token` is a text that stands in no line, as 32 random hex digits.
+    """
+    if not isinstance(due, Owed) or due.message.fields.get("error") is not None:
+        return due.line(recorder)
+    exchange, message = due.exchange, due.message
+    result = message.fields.get("result")
+    fails = exchange.method == "tools/call" and isinstance(result, dict) and result.get("isError") is True
+    # What the line needs of the values is known; they are as large as the text.
+    message.fields["result"] = result = {"isError": True} if fails else {}
+    text = message.field_text("result")
+    if text is None or (recorder.redactor is not None and _finds(recorder.redactor, text)):
+        return due.line(recorder)
+    exchange, _, now, seq, version, ours = due
+    del due, message
+    size, digest = _measured(text)
+    more = [
+        encode_attribute(v.TOOL_RESULT if exchange.method == "tools/call" else v.RESULT, token),
+        encode_attribute(v.payload_bytes("result"), size),
+        encode_attribute(v.payload_sha256("result"), digest),
+    ]
+    if fails:
+        more.append(encode_attribute(v.ERROR_TYPE, "tool_error"))
+    line = ended(
+        recorder, exchange, now, "tool_error" if fails else "ok", more,
+        version=version, failure="the tool's result is an error" if fails else None, ours=ours, seq=seq,
+    )  # fmt: skip
+    before, _, behind = line.partition(token)
+    found = bytearray(before.encode())
+    for at in range(0, len(text), _AT_ONCE):
+        found += quote(text[at : at + _AT_ONCE])[1:-1].encode()
+    found += behind.encode()
+    return found
+
+
+def _measured(text: str) -> tuple[int, str]:
+    size, digest = 0, sha256()
+    for at in range(0, len(text), _AT_ONCE):
+        raw = text[at : at + _AT_ONCE].encode("utf-8", "surrogateescape")
+        size += len(raw)
+        digest.update(raw)
+    return size, digest.hexdigest()
+
+
+def _finds(redactor: "Redactor", text: str) -> bool:
+    """Whether a secret may stand in the text; no form of one is so long that none of the pieces has it whole."""
+    over = 2 * redactor.margin
+    step = max(_AT_ONCE, over)
+    return any(redactor.finds(text[at : at + step + over]) for at in range(0, len(text), step))

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.casefile import evidence_of
 from harness.category import categorised
@@ -70,7 +71,8 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
         )
     trace, trial = read_trace(path), trial_of(path)
     roster = None if trial is None else roster_of(trial.path.parent.parent, trial.path.parent.name)
-    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster)
+    planted = {} if trial is None else _canaries(trial)
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster, planted)
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
@@ -81,9 +83,10 @@ def judge_recorded(
     state: Mapping[str, ServerState],
     asked: Judge | None = None,
     roster: Roster | None = None,
+    canaries: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Verdict, dict[str, Measure]]:
     """The verdict of a trace that was recorded, and what can be told of it."""
-    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
+    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries=canaries)
     assertions = with_rubric(scenario.assertions, scenario.labels)
     evidence = with_opinions(replace(evidence, roster=roster), assertions, asked)
     assertions = answered(assertions, evidence)
@@ -255,8 +258,7 @@ def _texts(value: JSON) -> list[str]:
 
 
 def _canaries(place: TrialFolder) -> dict[str, str]:
-    found = read_object(place.canaries, needed=False)
-    return {name: text for name, text in found.items() if isinstance(text, str)}
+    return {name: text for name, text in read_object(place.canaries, needed=False).items() if isinstance(text, str)}
 
 
 def _status(said: JSON) -> Status:

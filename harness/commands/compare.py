@@ -67,7 +67,7 @@ def as_text(told: Comparison) -> str:
         for scenario, numbers in groupby(told.missing, key=itemgetter(0)):
             lines.append(f"  {visible(scenario)} trial {', '.join(str(number) for _, number in numbers)}")
     if told.spoilt:
-        lines.append(f"{_trials(len(told.spoilt))} of BASE ended as an error in NEW:")
+        lines.append(f"{_trials(len(told.spoilt))} of which BASE says something ended as an error in NEW:")
     for change in (*told.spoilt, *told.changes):
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
@@ -102,7 +102,7 @@ def why_failed(told: Comparison, fail_on: Sequence[Result], *, allow_missing: bo
     if told.missing and not allow_missing:
         found.append(f"NEW lacks {_trials(len(told.missing))} that BASE has (--allow-missing lets that be)")
     if told.spoilt and not allow_missing:
-        found.append(f"{_trials(len(told.spoilt))} of BASE ended as an error (--allow-missing lets that be)")
+        found.append(f"{_trials(len(told.spoilt))} ended as an error in NEW alone (--allow-missing lets that be)")
     return found
 
 

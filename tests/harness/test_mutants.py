@@ -91,7 +91,7 @@ def test_a_mutant_differs_from_its_reference_in_exactly_one_way(reference: Refer
                 assert mutant.steps == tuple(step for step in reference.steps if not isinstance(step, Call | Fetch))
             case "dropped":
                 assert places(mutant, reference) == (1, 0)
-            case "twice" | "another_row" | "forbidden":
+            case "twice" | "another_row" | "another_tool" | "forbidden":
                 assert places(mutant, reference) == (0, 1)
             case "silent" | "changed" | "left_out" | "added":
                 assert places(mutant, reference) == (1, 1)
@@ -185,8 +185,18 @@ def test_what_is_added_to_a_write_is_not_what_its_row_has() -> None:
 
 def test_a_reference_that_only_reads_gets_a_write_in_some_row() -> None:
     call = Call("desk", "read", {"ticket_id": 1})
-    assert kinds(Reference((call,), frozenset(), TAKES, ROWS))["another_row"] == [
+    assert kinds(Reference((call,), frozenset(), TAKES, ROWS))["another_tool"] == [
         'at the end also update {"ticket_id": 1, "status": "open"}'
+    ]
+
+
+def test_a_reference_that_writes_gets_a_write_by_each_other_tool_of_each_server() -> None:
+    writes = TAKES["desk", "update"]
+    takes = {**TAKES, ("desk", "close"): writes, ("far", "update"): writes}
+    call = Call("desk", "update", {"ticket_id": 1})
+    assert kinds(Reference((call,), frozenset({0}), takes, {**ROWS, "far": ROWS["desk"]}))["another_tool"] == [
+        'at the end also mcp/desk/close {"ticket_id": 1, "status": "open"}',
+        'at the end also mcp/far/update {"ticket_id": 1, "status": "open"}',
     ]
 
 

@@ -9,7 +9,6 @@ from harness.verdict import Result, Status, Verdict
 
 PASSES: tuple[Result, ...] = ("pass",) * 5
 ERRORS: tuple[Status, ...] = ("infra_error", "harness_error", "cancelled")
-ERRORS: tuple[Status, ...] = ("infra_error", "harness_error", "cancelled")
 FAILURES: tuple[Result, ...] = ("fail",) * 5
 
 
@@ -87,26 +86,6 @@ def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_na
     assert code(*paths, "--fail-on", "fail") == 1
 
 
-def test_a_trial_that_became_an_error_is_named_and_fails_the_gate_like_one_that_is_not_there(tmp_path: Path) -> None:
-    good = report(tmp_path / "a", "pass", "fail", "pass")
-    for status in ERRORS:
-        trials: tuple[tuple[Result, Status], ...] = (("error", status), ("fail", "completed"), ("pass", "completed"))
-        scenarios = tuple(
-            ScenarioResult(f"s{n}", "", "task", (TrialResult(f"s{n}", 1, Verdict(result, ended, ""), 0.0, "real"),))
-            for n, (result, ended) in enumerate(trials)
-        )
-        new = tmp_path / "b"
-        new.write_text(json.dumps(RunResult("r", scenarios, 0.0).as_json()))
-        told = CliRunner().invoke(command, [str(good), str(new)])
-        assert told.exit_code == 1
-        named = "1 trial of BASE ended as an error in NEW:\n  s0 trial 1: pass -> error\n"
-        assert named in told.stdout
-        allowed = ("--allow-missing",)
-        assert (code(good, new, *allowed), code(good, new, *allowed, "--fail-on", "error")) == (0, 1)
-        # What was an error before says nothing that could be lost.
-        assert (code(new, new), code(new, new, "--fail-on", "error"), code(new, good)) == (0, 0, 0)
-
-
 def test_the_last_line_says_whether_the_gate_holds_and_why_not(tmp_path: Path) -> None:
     def last(*arguments: object) -> str:
         return CliRunner().invoke(command, [str(argument) for argument in arguments]).stdout.splitlines()[-1]
@@ -122,3 +101,23 @@ def test_the_last_line_says_whether_the_gate_holds_and_why_not(tmp_path: Path) -
     six = report(tmp_path / "d", *PASSES, "pass"), report(tmp_path / "e", *FAILURES, "fail")
     assert last(*six) == "gate: does not hold: NEW is significantly worse"
     assert "(-33.3 percentage points)" in CliRunner().invoke(command, [str(base), str(lost)]).stdout
+
+
+def test_a_trial_that_became_an_error_is_named_and_fails_the_gate_like_one_that_is_not_there(tmp_path: Path) -> None:
+    good = report(tmp_path / "a", "pass", "fail", "pass")
+    for status in ERRORS:
+        trials: tuple[tuple[Result, Status], ...] = (("error", status), ("fail", "completed"), ("pass", "completed"))
+        scenarios = tuple(
+            ScenarioResult(f"s{n}", "", "task", (TrialResult(f"s{n}", 1, Verdict(result, ended, ""), 0.0, "real"),))
+            for n, (result, ended) in enumerate(trials)
+        )
+        new = tmp_path / "b"
+        new.write_text(json.dumps(RunResult("r", scenarios, 0.0).as_json()))
+        told = CliRunner().invoke(command, [str(good), str(new)])
+        assert told.exit_code == 1
+        named = "1 trial of which BASE says something ended as an error in NEW:\n  s0 trial 1: pass -> error\n"
+        assert named in told.stdout
+        allowed = ("--allow-missing",)
+        assert (code(good, new, *allowed), code(good, new, *allowed, "--fail-on", "error")) == (0, 1)
+        # What was an error before says nothing that could be lost.
+        assert (code(new, new), code(new, new, "--fail-on", "error"), code(new, good)) == (0, 0, 0)

@@ -195,8 +195,8 @@ def test_a_reference_that_writes_gets_a_write_by_each_other_tool_of_each_server(
     takes = {**TAKES, ("desk", "close"): writes, ("far", "update"): writes}
     call = Call("desk", "update", {"ticket_id": 1})
     assert kinds(Reference((call,), frozenset({0}), takes, {**ROWS, "far": ROWS["desk"]}))["another_tool"] == [
-        'at the end also mcp/desk/close {"ticket_id": 1, "status": "open"}',
-        'at the end also mcp/far/update {"ticket_id": 1, "status": "open"}',
+        'at the end also close {"ticket_id": 1, "status": "open"}',
+        'at the end also update {"ticket_id": 1, "status": "open"}',
     ]
 
 

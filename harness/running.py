@@ -73,7 +73,7 @@ def run_selected(
 ) -> tuple[RunResult, Path]:
     """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
     key = secrets.token_hex(32)
-    hiding = hiding_for(selected.by_id.values(), os.environ, key)
+    hiding = hiding_for(selected.by_id.values(), os.environ, key, selected.agents.values(), otlp)
     folder = make_run_folder(out)
     facts = run_facts(folder, selected, selection, hiding, trials, jobs, datetime.now(UTC), (), judge)
     with run_lock(folder):
@@ -93,7 +93,9 @@ def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> t
         await_workers(folder)
         begun = read_begun(folder, command)
         selected = load_selection(begun.selection)
-        hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
+        hiding = hiding_for(
+            selected.by_id.values(), os.environ, secrets.token_hex(32), selected.agents.values(), going.otlp
+        )
         moments = (*begun.resumed_at, datetime.now(UTC))
         facts = run_facts(
             folder, selected, begun.selection, hiding, begun.trials, going.jobs, begun.started_at, moments, going.judge

@@ -90,7 +90,7 @@ def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = No
 def _run(sweep: Sweep, going: Going, folder: Path, *, resumed: bool) -> SweepResult:
     selection = Selection(sweep.tasks, arms=with_models(sweep, folder / AGENTS))
     selected = load_selection(selection)
-    hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
+    hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32), selected.agents.values())
     now = datetime.now(UTC)
     facts = run_facts(folder, selected, selection, hiding, sweep.trials, going.jobs, now, (), going.judge)
     earlier: dict[tuple[str, int], TrialResult] = {}

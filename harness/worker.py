@@ -104,7 +104,7 @@ def _work(reply: Callable[[bytes], None]) -> None:
         signal.signal(number, _heed_not)
     become_subreaper()
     start = START.validate_python(json.loads(sys.stdin.buffer.readline()))
-    hide_last_words(hiding_for((), os.environ, start.redact_key))
+    hide_last_words(hiding_for((), os.environ, start.redact_key, (), start.otlp))
     if not hold_as_worker(Path(start.run_folder)):
         gone: JSON = {"ready": False, "problem": "the run is gone on with by another process"}
         reply(json.dumps(gone).encode() + b"\n")
@@ -115,7 +115,7 @@ def _work(reply: Callable[[bytes], None]) -> None:
         problem: JSON = {"ready": False, "problem": f"{changed[0]} changed while the run was under way"}
         reply(json.dumps(problem).encode() + b"\n")
         return
-    hiding = hiding_for(scenarios.by_id.values(), os.environ, start.redact_key)
+    hiding = hiding_for(scenarios.by_id.values(), os.environ, start.redact_key, scenarios.agents.values(), start.otlp)
     hide_last_words(hiding)
     reply(b'{"ready": true}\n')
     exporter = None if start.otlp is None else Exporter(parse_endpoint(start.otlp))

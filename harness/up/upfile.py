@@ -17,10 +17,11 @@ from harness.scenariopolicy import read_policy
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.glob import check_server_id
 from proxy.grants import GrantError, load_grants
-from proxy.httpwords import UrlError, read_origin
+from proxy.httpwords import read_origin
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON
+from proxy.webaddress import UrlError
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]
@@ -158,7 +159,7 @@ class _Reading:
             try:
                 parse_endpoint(entry.otlp)
             except EndpointError as error:
-                self.intake.wrong(("otlp",), str(error).removeprefix("--otlp "))
+                self.intake.wrong(("otlp",), str(error).removeprefix("--otlp: "))
         shared = self.policy(data, ()) if "policy" in data else None
         servers: dict[str, UpServer] = {}
         listed = data["servers"]

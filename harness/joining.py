@@ -4,7 +4,9 @@ Refuses to know what is looked for. Calls that overlap in time have no order, so
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import count, pairwise
 
 from harness.sent import Sent
@@ -13,19 +15,40 @@ NEIGHBOURS = 16
 """Calls on either side, by their begin, that a call is put beside where calls overlap."""
 
 
-def put_together(sent: Sequence[Sent]) -> Iterator[tuple[str, Sent]]:
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The calls of one connection by their begin, in their order, and pairs of which one may have followed the other at
+    once. Where no two calls overlap, both orders are one, and no pair says more than the whole."""
+
+    calls: Sequence[Sent]
+    ordered: Sequence[Sent]
+    pairs: Callable[[], Iterator[tuple[Sent, Sent]]]
+
+
+def connected(sent: Sequence[Sent]) -> tuple[Together, ...]:
+    """The calls of what was sent, by connection; where none is known, by server."""
+    found: list[Together] = []
+    for calls in _connections(sent):
+        is_apart = _are_apart(calls)
+        pairs = partial(_neighbours, calls)
+        found.append(Together(calls, calls if is_apart else in_order(calls), _no_pairs if is_apart else pairs))
+    return tuple(found)
+
+
+def put_together(connections: Sequence[Together]) -> Iterator[tuple[str, Sent]]:
     """Texts that only come about when values are joined, each with the last call that it needs.
 
     The values of each call; of two calls that may follow one another, where any overlap; of each connection in order.
     """
-    for calls in _connections(sent):
+    for together in connections:
+        calls = together.calls
         for item in calls:
             if len(item.values) > 1:
                 yield "".join(item.values), item
         if len(calls) > 1:
             last = max(calls, key=lambda item: item.seq)
-            yield "".join(value for item in in_order(calls) for value in item.values), last
-        for first, then in _neighbours(calls):
+            yield "".join([value for item in together.ordered for value in item.values]), last
+        for first, then in together.pairs():
             yield "".join((*first.values, *then.values)), max(first, then, key=lambda item: item.seq)
 
 
@@ -74,10 +97,12 @@ def _connections(sent: Sequence[Sent]) -> Iterator[list[Sent]]:
     return (sorted(group, key=lambda item: item.seq) for group in groups.values())
 
 
+def _no_pairs() -> Iterator[tuple[Sent, Sent]]:
+    return iter(())
+
+
 def _neighbours(calls: Sequence[Sent]) -> Iterator[tuple[Sent, Sent]]:
-    """Pairs of calls of which the second may have followed the first at once; none where no two calls overlap."""
-    if _are_apart(calls):
-        return
+    """Pairs of calls of which the second may have followed the first at once."""
     for place, first in enumerate(calls):
         after = [item for item in calls[place + 1 : place + 1 + NEIGHBOURS] if item.seq > _end(first)]
         latest = min(map(_end, after), default=float("inf"))

@@ -141,7 +141,7 @@ def _as_json(step: Step) -> JSON:
 def _all(reference: Reference, forbidden: Sequence[Step]) -> Iterator[Mutant]:
     steps = reference.steps
     yield Mutant("start", "nothing is done", ())
-    yield Mutant("no_calls", "no call is made", tuple(step for step in steps if not isinstance(step, Call)))
+    yield Mutant("no_calls", "no call is made", tuple(step for step in steps if not isinstance(step, Call | Fetch)))
     for place in [place for place, step in enumerate(steps) if isinstance(step, Say)][-1:]:
         yield Mutant("silent", "the final answer is empty", (*steps[:place], Say(""), *steps[place + 1 :]), place)
     for place, step in enumerate(steps):

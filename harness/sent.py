@@ -159,7 +159,11 @@ def _add_strings(value: JSON, found: list[str]) -> None:
         case dict() if "role" not in value or _is_own(value):
             for key, item in value.items():
                 found.append(key)
-                _add_strings(item, found)
+                # Most are texts, and a long trace has very many.
+                if isinstance(item, str):
+                    found.append(item)
+                else:
+                    _add_strings(item, found)
         case None | bool() | dict():
             pass
         case _:

@@ -31,6 +31,11 @@ _NOT_COPIED = frozenset(
 )
 
 
+def _are_calls(opened: list[Exchange]) -> bool:
+    """Whether requests are calls alone, whose answers say nothing that a later request is judged by."""
+    return bool(opened) and all(one.method == "tools/call" for one in opened)
+
+
 class Answering:
     """Passes answers on from one server."""
 
@@ -80,7 +85,7 @@ class Answering:
                     await out.start(status, [(key, one) for key, one in shown if key != b"content-length"] + length)
                 if over or (going and not watch.holds):
                     await out.body(going, ended=over)
-                if over and status == 200 and not asked.opens and (size := watch.waits()):
+                if over and status == 200 and _are_calls(asked.opened) and (size := watch.waits()):
                     asked.rest = Rest(partial(self._finish, asked, watch, status), size)
                     return
             except BaseException:
@@ -129,9 +134,11 @@ class Answering:
         if asked.session is None and not (stream and head.method in {b"GET", b"POST"}):
             return Unwatched()
         if encodings and (len(encodings) > 1 or encodings[0] not in _PACKED):
-            if asked.session is not None and asked.seat is not None:
+            seat = asked.seat or self._seat(head)
+            if seat is not None:
+                connection = (asked.session or seat.relay.session).connection
                 why = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
-                asked.seat.relay.ledger.write([asked.session.connection.malformed("", why, now(), SERVER_TO_CLIENT)])
+                seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
             return Unwatched()
         unpacker = Unpacker() if encodings else None
         if asked.session is not None and asked.seat is not None:

@@ -17,6 +17,7 @@ from proxy.judging import VERSION_KEY, meta_text
 from proxy.keys import fold
 from proxy.ledger import Strand
 from proxy.lines import Part, Piece
+from proxy.mcpheaders import Mirrors
 from proxy.members import FrameError
 from proxy.paramheaders import param_disagreement
 from proxy.policy import Policy
@@ -121,9 +122,19 @@ def _unreadable(text: bytes) -> str | None:
 class Asking:
     """Reads what clients send to one server."""
 
-    def __init__(self, seats: Seats, policy: Policy | None, read: Callable[[str | None], Policy | None]) -> None:
-        """`read` gives the policy of a file, which connections that are opened later have; it raises PolicyError."""
+    def __init__(
+        self,
+        seats: Seats,
+        policy: Policy | None,
+        read: Callable[[str | None], Policy | None],
+        mirrors: Mirrors | None = None,
+    ) -> None:
+        """`read` gives the policy of a file, which connections that are opened later have; it raises PolicyError.
+
+        `mirrors` knows which arguments headers say again.
+        """
         self.seats = seats
+        self._mirrors = Mirrors() if mirrors is None else mirrors
         self.in_force = policy is not None and policy.in_force
         self._read = read
 
@@ -244,7 +255,7 @@ class Asking:
         if line is None:
             return None  # its own reading says what is wrong with it
         one = line.messages[0] if len(line.messages) == 1 and not line.batch else None
-        return disagreement(headers, one) or param_disagreement(headers, one)
+        return disagreement(headers, one) or param_disagreement(headers, one, self._mirrors)
 
     def _refusal(self, asked: Asked, step: Step, why: str | None) -> Refusal:
         if step.back.strip():

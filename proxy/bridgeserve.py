@@ -13,6 +13,7 @@ from proxy.httpserve import (
     close,
     listen,
     make_asking,
+    path_shown,
     prepare_process,
     run,
 )
@@ -57,7 +58,10 @@ def serve(front: BridgeFront, command: Sequence[str], start: Start, version: str
 
     def started() -> None:
         if not quiet:
-            say(f"server {server}, {url} to {command[0]}, {start.said}", start.redactor)
+            say(
+                f"server {server}, {address_of(listening, path_shown(front.path))} to {command[0]}, {start.said}",
+                start.redactor,
+            )
         say(start.warning, start.redactor)
         announce(url, listening, server)
 

@@ -21,6 +21,7 @@ from proxy.heard import Heard
 from proxy.httpwords import Headers, Origin
 from proxy.kin import parent
 from proxy.lines import LineBuffer
+from proxy.offered import offered_to
 from proxy.options import Start
 from proxy.pumps import CHUNK, write_all
 from proxy.relay import Passage, Relay
@@ -138,6 +139,9 @@ def serve(target: Target, start: Start, version: str) -> int:
     relay = Relay(start.identity, start.policy, version, file, start.redactor,
                   splice=start.splice, faults=start.fault_plan())  # fmt: skip
 
+    relay.session.recorder.offered = offered_to(
+        start.identity.server_id, start.policy, lambda text: say(text, start.redactor)
+    )
     heard = Heard(relay.session.recorder, start.key)
 
     def named(session_id: bytes) -> None:

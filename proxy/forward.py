@@ -261,7 +261,9 @@ class Inside:
 
 
 def _watching(upstream: Upstream, server: Watched) -> HttpProxy:
-    asking = Asking(Seats(server.relays.open, server.key), server.policy, server.relays.reload)
+    asking = Asking(
+        Seats(server.relays.open, server.key), server.policy, server.relays.reload, server.relays.listed.mirrors
+    )
     return HttpProxy(upstream, asking, AnyDoors(""), edits=server.edits, waiting=server.waiting)
 
 

@@ -40,6 +40,7 @@ STOP_GRACE = 1
 """Seconds that connections have to close when the proxy is told to stop."""
 KEEP_ALIVE = 75
 """Seconds that an idle connection of a client is kept: longer than clients do, so that no request meets its end."""
+_USUAL_PATHS = frozenset({"", "/", "/mcp", "/mcp/", "/sse"})
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -84,7 +85,7 @@ def check_folder(folder: str) -> None:
 def make_asking(start: Start, version: str) -> Asking:
     """What reads and records what clients ask; `version` is ours."""
     relays = Relays(start, version)
-    return Asking(Seats(relays.open, start.key), start.policy, relays.reload)
+    return Asking(Seats(relays.open, start.key), start.policy, relays.reload, relays.listed.mirrors)
 
 
 def make_proxy(front: Front, start: Start, version: str) -> HttpProxy:
@@ -115,6 +116,11 @@ def address_of(listening: socket.socket, path: str) -> str:
     host, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  (compared with, not bound to)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
+
+
+def path_shown(path: str) -> str:
+    """A path as it is told on stderr: some have a secret in it, so no more of it than what others have too."""
+    return path if path in _USUAL_PATHS else "/…"
 
 
 def http_config(application: Application) -> uvicorn.Config:
@@ -199,12 +205,13 @@ def serve(front: Front, start: Start, version: str, *, quiet: bool) -> int:
     listening = listen(front.host, front.port)
     prepare_process()
     url = address_of(listening, front.path)
-    server = start.identity.server_id
+    server, shown = start.identity.server_id, path_shown(front.path)
     proxy = make_proxy(front, start, version)
 
     def started() -> None:
         if not quiet:
-            say(f"server {server}, {url} to {front.upstream}{front.path}, {start.said}", start.redactor)
+            places = f"{address_of(listening, shown)} to {front.upstream}{shown}"
+            say(f"server {server}, {places}, {start.said}", start.redactor)
         say(start.warning, start.redactor)
         announce(url, listening, server)
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from proxy.frames import Message
 from proxy.judging import JUDGED, VERSION_KEY, meta_text
-from proxy.webaddress import UrlError, read_url, shown
+from proxy.webaddress import UrlError, read_url
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case with their values, in the order in which they came; a name may stand more than once."""
@@ -103,8 +103,7 @@ def read_origin(url: str) -> tuple[Origin, str]:
     """The origin of an http or https URL, and the path behind it. Raises UrlError."""
     parts = read_url(url)
     if parts.query or parts.fragment:
-        said = "has a query or a fragment; give the address alone, an agent sends the rest itself"
-        raise UrlError(f"{shown(url)} {said}")
+        raise UrlError("the URL has a query or a fragment; give the address alone, an agent sends the rest itself")
     return Origin(parts.scheme, parts.host, parts.port or DEFAULT_PORTS[parts.scheme]), parts.path
 
 

@@ -15,7 +15,8 @@ from proxy.spans import JSON
 
 VERSION, METHOD, NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 _PARAM = b"mcp-param-"
-_ANNOTATION = "x-mcp-header"
+ANNOTATION = "x-mcp-header"
+"""What marks an argument in a schema that a header says again."""
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?|")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _DECIMAL = re.compile(r"(-?[0-9]+)(?:\.0+)?")
@@ -59,10 +60,10 @@ def mirrored(schema: JSON) -> dict[Path, Mirrored]:
 def _walk(schema: JSON, path: Path, found: dict[Path, Mirrored]) -> None:
     if not isinstance(schema, dict):
         return
-    if _ANNOTATION in schema:
-        name, kind = schema[_ANNOTATION], schema.get("type")
+    if ANNOTATION in schema:
+        name, kind = schema[ANNOTATION], schema.get("type")
         if not path or not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise SchemaError(f"{_ANNOTATION} of {'.'.join(path) or 'the schema'} is no name of a header")
+            raise SchemaError(f"{ANNOTATION} of {'.'.join(path) or 'the schema'} is no name of a header")
         if kind not in ("string", "integer", "boolean"):
             raise SchemaError(f"{'.'.join(path)} is of a type that no header carries")
         found[path] = Mirrored(_PARAM + name.lower().encode(), str(kind))
@@ -87,9 +88,15 @@ class Mirrors:
             if not isinstance(tool, dict) or not isinstance(name, str):
                 continue
             try:
-                self._tools[name] = mirrored(tool.get("inputSchema"))
+                found = mirrored(tool.get("inputSchema"))
             except (SchemaError, RecursionError):
-                self._tools.pop(name, None)
+                found = {}
+            self._tools.pop(name, None)
+            if found:
+                self._tools[name] = found
+
+    def __bool__(self) -> bool:
+        return bool(self._tools)
 
     def of(self, message: Message) -> dict[Path, Mirrored]:
         """What is said again of a call's arguments; nothing of another message."""
@@ -99,7 +106,8 @@ class Mirrors:
         return self._tools.get(name.value, {})
 
 
-def _argument(message: Message, path: Path) -> JSON:
+def argument_at(message: Message, path: Path) -> JSON:
+    """The argument of a call at a path, None without one."""
     member = message.params.get("arguments")
     value = None if member is None else member.value
     for key in path:
@@ -146,7 +154,7 @@ def made(message: Message, mirrors: Mirrors) -> Headers:
     if target is not None:
         found.append((NAME, header_value(target)))
     for path, one in mirrors.of(message).items():
-        text = _rendered(_argument(message, path))
+        text = _rendered(argument_at(message, path))
         if text is not None:
             found.append((one.header, header_value(text)))
     return found
@@ -167,13 +175,14 @@ def mismatch(headers: Headers, message: Message, mirrors: Mirrors) -> str | None
         if not values(headers, name):
             return f"the header {name.decode().title()} is missing"
     for path, one in mirrors.of(message).items():
-        why = _different(values(headers, one.header), _argument(message, path), one.kind)
+        why = difference(values(headers, one.header), argument_at(message, path), one.kind)
         if why is not None:
             return f"the header {one.header.decode().title()} {why}"
     return None
 
 
-def _different(there: list[bytes], argument: JSON, kind: str) -> str | None:
+def difference(there: list[bytes], argument: JSON, kind: str) -> str | None:
+    """How the values of a header say something else than the argument that it repeats, in words; None where not."""
     text = _rendered(argument)
     if len(there) > 1:
         return f"stands {len(there)} times"

@@ -14,12 +14,16 @@ class Offered:
 
     def __init__(self, server: str, globs: Iterable[str], tell: Callable[[str], None]) -> None:
         """`globs` are those of deny rules; those with a wildcard may match what comes later, and are left out."""
-        begin = f"mcp/{server}/"
+        self._server = server
+        self._tell = tell
+        self.adopt(globs)
+
+    def adopt(self, globs: Iterable[str]) -> None:
+        """Look out for the tools of these rules from the next list on."""
+        begin = f"mcp/{self._server}/"
         kinds = (f"{begin}resource:", f"{begin}prompt:")
         plain = [one for one in globs if one.startswith(begin) and not set(one) & set("*?")]
         self._awaited = {one: None for one in plain if not one.startswith(kinds)}
-        self._server = server
-        self._tell = tell
 
     def take(self, source: str) -> None:
         """An answer to tools/list; its last page tells."""
@@ -41,6 +45,11 @@ class Offered:
 
 
 def offered_to(server: str, policy: Policy | None, tell: Callable[[str], None]) -> Offered:
-    """The same of a policy's rules; a hidden tool is out of the list that is looked at."""
+    """The same of a policy's rules."""
+    return Offered(server, denied_by(policy), tell)
+
+
+def denied_by(policy: Policy | None) -> list[str]:
+    """The globs of deny rules, but for those that hide a tool: that is out of the list that is looked at."""
     rules = () if policy is None else policy.rules
-    return Offered(server, [one.glob for one in rules if one.action == "deny" and one.form != "hidden"], tell)
+    return [one.glob for one in rules if one.action == "deny" and one.form != "hidden"]

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,9 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-def roots(path: Path) -> set[str]:
-    return {name.partition(".")[0] for name in imports(path)}
+@cache
+def roots(path: Path) -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for name in imports(path))
 
 
 def relative(path: Path) -> str:

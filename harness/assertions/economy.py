@@ -107,7 +107,7 @@ class NoRepeatedReads(_Counted):
 
     def find(self, evidence: Evidence) -> Finding:
         """Fails on a read whose answer an earlier call, over before it began, had given."""
-        changing = _changing(evidence)
+        changing = evidence.once(_changing)
         in_order = {server: sorted(changes) for server, changes in changing.items()}
         answered: dict[tuple[str, str], dict[bytes, list[int]]] = {}
         repeated: list[ToolCall] = []
@@ -154,7 +154,7 @@ class NoVoidWrites(_Counted):
 
     def find(self, evidence: Evidence) -> Finding:
         """Fails on a write that changed nothing; not_run where no journal tells."""
-        changing = _changing(evidence)
+        changing = evidence.once(_changing)
         writes = [call for call in evidence.trace.tool_calls if is_ok(call) and self._is_write(call)]
         untold = [call for call in writes if call.mcp_server_id not in changing]
         void = [call for call in writes if call.seq not in changing.get(call.mcp_server_id or "", {call.seq})]

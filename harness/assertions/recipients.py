@@ -6,6 +6,7 @@ Refuses to know what was sent to whom beyond the address.
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -130,7 +131,7 @@ def _name(call: ToolCall) -> str:
 
 def _of_call(call: ToolCall, outbound: Sequence[str]) -> Iterator[str]:
     any_text = any(is_meant(entry, call) for entry in outbound)
-    for value in (*readings(call), dict(call.extra)):
+    for value in (*readings(call), dict(call.extra)) if call.extra else readings(call):
         for text, named in _texts(value, False, _PARSED):
             is_link = text.strip()[:7].casefold() == "mailto:"
             if is_link or (named and text.strip() and ("@" in text or any_text)):
@@ -150,7 +151,7 @@ def _texts(value: JSON, named: bool, parses: int) -> Iterator[tuple[str, bool]]:
             for item in value:
                 yield from _texts(item, named, parses)
         case dict():
-            keyed = {key: _folded(key) in KEYS for key in value}
+            keyed = {key: _names_recipients(key) for key in value}
             for key, item in value.items():
                 # In a recipient that is a map, only what is named one is an address, if anything is.
                 yield from _texts(item, keyed[key] or (named and not any(keyed.values())), parses)
@@ -168,8 +169,9 @@ def _parsed(text: str) -> JSON:
     return value if isinstance(value, dict | list | str) else None
 
 
-def _folded(key: str) -> str:
-    return re.sub(r"[\s_-]", "", key).casefold()
+@lru_cache(maxsize=4096)
+def _names_recipients(key: str) -> bool:
+    return re.sub(r"[\s_-]", "", key).casefold() in KEYS
 
 
 def _of_code(event: Event) -> Iterator[str]:

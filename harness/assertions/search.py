@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from harness.disclosure import Form, Looked, Marker, is_bare
 from harness.evidence import Evidence
-from harness.joining import put_together
+from harness.joining import connected, put_together
 from harness.sent import SEPARATOR, Sent, sent_out
 
 T = TypeVar("T")
@@ -148,6 +148,7 @@ class Outgoing:
 
     def __init__(self, evidence: Evidence) -> None:
         self.sent = sent_out(evidence.trace)
+        self._connections = connected(self.sent)
         self._alone = Screen()
         self._together = Screen()
 
@@ -157,7 +158,7 @@ class Outgoing:
 
     def together(self, search: Search) -> Iterator[tuple[Sent, str]]:
         """The same of texts that only come about when several are joined, each with the last call that it needs."""
-        found = search.suspected(put_together(self.sent), _joined, self._together)
+        found = search.suspected(put_together(self._connections), _joined, self._together)
         return ((item, text) for (_, item), text in found)
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
+from harness.commands.run import command
 from harness.targets.proxied import wiretrap_command
 from proxy.spans import JSON
 from tests.harness.runs import ECHOED, SCENARIOS, SERVER, behave, marked, run, write_scenario
@@ -31,6 +33,13 @@ def wiretrap(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complet
     command = [*wiretrap_command(), "run", *arguments]
     environment = {**os.environ, **variables}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def refused(*arguments: str) -> str:
+    """What `wiretrap run` says, in this process, of what it does not even begin."""
+    done = CliRunner().invoke(command, arguments)
+    assert done.exit_code == 2, done.output
+    return done.stderr
 
 
 def ticketing(folder: Path, agent: JSON, **fields: JSON) -> Path:
@@ -271,10 +280,11 @@ def test_every_error_of_every_scenario_is_printed_and_the_exit_code_is_2(tmp_pat
         (["--otlp", "ftp://localhost"], "--otlp"),
     ],
 )
-def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(tmp_path: Path, arguments: list[str], said: str) -> None:
-    done = wiretrap(str(ticketing(tmp_path, direct(GET))), *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert said in done.stderr
+def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(str(ticketing(tmp_path, direct(GET))), *arguments)
 
 
 @pytest.mark.parametrize(
@@ -286,18 +296,18 @@ def test_a_wrong_command_line_exits_2_and_says_what_is_wrong(tmp_path: Path, arg
         ({"ticketing": {"fixture": "ticketing", "seed": "wrong.yaml"}}, "no_such_table"),
     ],
 )
-def test_servers_that_cannot_be_run_exit_2_before_anything_runs(tmp_path: Path, servers: JSON, said: str) -> None:
+def test_servers_that_cannot_be_run_exit_2_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: JSON, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     write_agent(tmp_path, {"no_such_table": [{"id": 1}]}, "wrong.yaml")
     path = write_scenario(tmp_path, servers=servers, assertions=[{"type": "no_denied_tool_call"}])
-    done = wiretrap(str(path), "--agent", str(write_agent(tmp_path, DIRECT)), cwd=tmp_path)
-    assert done.returncode == 2, done.stdout
-    assert said in done.stderr
+    assert said in refused(str(path), "--agent", str(write_agent(tmp_path, DIRECT)))
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_scenario_without_an_agent_exits_2_and_says_how_to_give_one(tmp_path: Path) -> None:
-    done = wiretrap(str(write_scenario(tmp_path)), cwd=tmp_path)
-    assert done.returncode == 2
-    assert "--agent, --command or --profile" in done.stderr
+    assert "--agent, --command or --profile" in refused(str(write_scenario(tmp_path)))
 
 
 def test_a_run_without_a_valid_trial_exits_3(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from proxy import vocabulary as v
 from proxy.certificates import Authority, open_authority
 from proxy.forward import Forward, Watched
 from proxy.forwardserve import HOST
+from proxy.grants import Grants
 from proxy.httpserve import listen
 from proxy.httpwords import Headers
 from proxy.judging import edits_answers
@@ -86,6 +87,7 @@ class ForwardProxy:
         servers: tuple[str, ...] = ("x=127.0.0.1",),
         way: Way = "url",
         authority: Authority | None = None,
+        grants: Grants | None = None,
     ) -> None:
         self.folder = folder / "spans"
         self.upstream = upstream
@@ -100,8 +102,8 @@ class ForwardProxy:
         watched: dict[str, Watched] = {}
         for entry in entries:
             identity = Identity(entry.server, "third_party", "http", "", "run", "scenario", 2, "agent")
-            start = Start(identity, policy, str(self.folder), KEY, None, None, False, "")
-            watched[entry.server] = Watched(policy, Relays(start, "0.1.0"), KEY, edits_answers(policy))
+            start = Start(identity, policy, str(self.folder), KEY, None, None, False, "", grants=grants)
+            watched[entry.server] = Watched(policy, Relays(start, "0.1.0"), KEY, edits_answers(policy), start.waiting())
         tls = trust(upstream.certificates) if isinstance(upstream, TlsUpstream) else None
         self.board = Switchboard(Forward(Routes(entries), watched, self.port, tls), authority, self.said.append)
         self._ready, self._loop = Event(), asyncio.new_event_loop()
@@ -191,13 +193,14 @@ def forwarded(
     *,
     secure: bool = False,
     reads: bool = False,
+    grants: Grants | None = None,
 ) -> Iterator[tuple[ForwardProxy, Upstream]]:
     """A forward proxy and a scripted server; `secure`: the server speaks TLS; `reads`: the proxy has an authority."""
     secure, reads = secure or way == "tls", reads or way == "tls"
     upstream = TlsUpstream(folder / "theirs", handler) if secure else Upstream(handler)
     try:
         authority = open_authority(str(folder / "ours")) if reads else None
-        proxy = ForwardProxy(folder, upstream, policy, servers, way, authority)
+        proxy = ForwardProxy(folder, upstream, policy, servers, way, authority, grants)
         try:
             yield proxy, upstream
         finally:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from proxy.heard import MOST, Heard
+from proxy.httpserve import path_shown
 from proxy.record import Identity, Recorder
 from proxy.redact import Redactor
+from proxy.spans import JSON
+from tests.proxy.bridgewires import HELLO, Server, bridged
 from tests.proxy.forwardwires import WAYS, Tunnel, Way, forwarded
-from tests.proxy.httpwires import JSON_TYPE, Request, through
+from tests.proxy.httpwires import JSON_TYPE, Request, Upstream, through
 from tests.proxy.wires import ALLOWING, call
 
 BASIC = b64encode(b"alice:open-sesame-9").decode()
@@ -47,7 +50,7 @@ def test_what_a_request_brings_in_headers_and_its_answer_repeats_is_not_recorded
     assert "b=short" in found
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "tls"])
+@pytest.mark.parametrize("way", WAYS)
 def test_the_same_through_the_forward_proxy_which_keeps_its_own_credentials(tmp_path: Path, way: Way) -> None:
     with forwarded(tmp_path, ALLOWING, repeats, way=way) as (proxy, upstream):
         proxy.post(call("ok"), *HEADERS)
@@ -88,6 +91,67 @@ def test_a_session_id_that_a_server_gives_is_known_from_its_answer_on(tmp_path: 
         proxy.post(hello)
         assert proxy.spans("request")
     assert "given-0123456789" not in record(tmp_path)
+
+
+def test_a_session_id_stands_in_no_record_of_a_bridge_though_its_server_repeats_it(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def tells(server: Server, message: JSON) -> None:
+        assert isinstance(message, dict)
+        text: JSON = [{"type": "text", "text": f"{' '.join(told)} token-0123456789"}]
+        hello: dict[str, JSON] = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "serverInfo": {"name": "s", "version": "1"},
+        }
+        result: dict[str, JSON] = hello if message["method"] == "initialize" else {"content": text}
+        server.result(message, **result)
+
+    with bridged(tmp_path, tells) as bridge:
+        (session,) = bridge.post(HELLO % "2025-11-25").values("mcp-session-id")
+        told.append(session)
+        headers = [(b"mcp-session-id", session.encode()), (b"authorization", b"Bearer token-0123456789")]
+        assert session in bridge.post(call("ok"), [JSON_TYPE, *headers]).body.decode()
+        assert bridge.spans("request")
+    found = record(tmp_path)
+    assert "redacted:" in found
+    assert session not in found
+    assert "token-0123456789" not in found
+
+
+def test_a_session_id_that_connect_is_given_stands_in_no_record_though_the_server_repeats_it(tmp_path: Path) -> None:
+    wiretrap = str(Path(sys.executable).with_name("wiretrap"))
+    hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}'
+    upstream = Upstream(repeats)
+    try:
+        url = f"http://127.0.0.1:{upstream.port}/mcp"
+        command = [wiretrap, "proxy", "connect", "--server", "s", "--spans", str(tmp_path), url]
+        text = f"{hello}\n{call('ok')}\n"
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=False)
+    finally:
+        upstream.close()
+    assert "given-0123456789" in done.stdout
+    found = record(tmp_path)
+    assert "token-0123456789" in found, "nobody sent that one"
+    assert "given-0123456789" not in found
+
+
+def test_http_and_bridge_say_no_path_that_may_hold_a_token(tmp_path: Path) -> None:
+    assert [path_shown(path) for path in ("", "/", "/mcp", "/sse")] == ["", "/", "/mcp", "/sse"]
+    wiretrap = str(Path(sys.executable).with_name("wiretrap"))
+    options = ["--server", "s", "--port", "0", "--spans", str(tmp_path)]
+    url = "http://127.0.0.1:1/secret-path-token/mcp"
+    for command in (["http", *options, "--url", url], ["bridge", *options, "--path", "/secret-path-token", "cat"]):
+        process = subprocess.Popen(
+            [wiretrap, "proxy", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        with process:
+            assert process.stdout is not None
+            assert "secret-path-token" in json.loads(process.stdout.readline())["url"]
+            process.terminate()
+            _, said = process.communicate(timeout=30)
+        assert said.count("/…") == (2 if command[0] == "http" else 1)
+        assert "secret-path-token" not in said
 
 
 def test_connect_says_only_the_origin_of_its_server_since_a_path_may_hold_a_token(tmp_path: Path) -> None:

@@ -220,13 +220,20 @@ def test_a_packed_answer_passes_as_it_is_and_is_recorded_unpacked(tmp_path: Path
             assert (one.attributes[v.OUTCOME], one.attributes[v.TOOL_RESULT]) == ("ok", '{"content":[]}')
 
 
-def test_an_answer_in_an_encoding_that_is_not_read_passes_and_the_record_says_so(tmp_path: Path) -> None:
-    with through(tmp_path, handler=lambda request: request.answer(b"\x1b", headers="content-encoding: br\r\na: b")) as (
-        proxy,
-        _,
-    ):
-        assert proxy.post(OK).body == b"\x1b"
-        assert "br" in str(proxy.only("malformed").attributes[v.MALFORMED])
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, br"])
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_an_answer_in_an_encoding_that_is_not_read_passes_and_the_record_says_so(
+    tmp_path: Path, encoding: str, kind: str
+) -> None:
+    headers = f"content-encoding: {encoding}\r\ncontent-type: {kind}"
+    with through(tmp_path, ALLOWING, lambda request: request.answer(b"\x1b", headers=headers)) as (proxy, upstream):
+        assert proxy.post(OK, (b"accept-encoding", b"br, zstd")).body == b"\x1b"
+        assert upstream.requests[0].values("accept-encoding") == ["br, zstd"]
+        listening = kind == "text/event-stream"
+        if listening:
+            assert proxy.ask("GET", headers=[(b"mcp-session-id", b"s")]).body == b"\x1b"
+        whys = [str(one.attributes[v.MALFORMED]) for one in proxy.spans("malformed")]
+        assert whys == [f"the answer is encoded as {encoding}, which is not read"] * (1 + listening)
         assert proxy.only("request").attributes[v.OUTCOME] == "unanswered"
 
 

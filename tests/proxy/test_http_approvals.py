@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from proxy import vocabulary as v
 from proxy.deskline import DeskLine, ask_desk
 from proxy.waiting import Waiting
+from tests.proxy.forwardwires import WAYS, Way, forwarded
 from tests.proxy.httpwires import Client, through
 from tests.proxy.test_desk import DEADLINE, Serving
 from tests.proxy.test_grants import grants, one
@@ -18,6 +21,16 @@ SESSION = [(b"mcp-session-id", b"s")]
 def test_a_post_with_a_grant_of_the_file_goes_on_once(tmp_path: Path) -> None:
     granted = grants(tmp_path, one(id="g", expires_at="2100-01-01T00:00:00Z"))
     with through(tmp_path, APPROVING, grants=granted) as (proxy, upstream):
+        assert proxy.post(PAY).json == {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+        refused = proxy.post(PAY)
+        assert (refused.status, "was used already" in json.dumps(refused.json)) == (200, True)
+        assert [request.body for request in upstream.requests] == [PAY.encode()]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_through_the_forward_proxy(tmp_path: Path, way: Way) -> None:
+    granted = grants(tmp_path, one(id="g", expires_at="2100-01-01T00:00:00Z"))
+    with forwarded(tmp_path, APPROVING, grants=granted, way=way) as (proxy, upstream):
         assert proxy.post(PAY).json == {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
         refused = proxy.post(PAY)
         assert (refused.status, "was used already" in json.dumps(refused.json)) == (200, True)

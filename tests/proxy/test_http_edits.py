@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from proxy import vocabulary as v
+from proxy.policy import Policy
 from proxy.refusals import DENIED, NOT_READABLE
 from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Request, through
 from tests.proxy.test_deny import code_of
@@ -65,13 +66,19 @@ def test_what_is_held_for_an_edit_is_held_no_longer_than_its_own_event(tmp_path:
         assert client.until(b"\n\n") == b"data: " + SHOWN + b"\n\n"
 
 
-def test_a_packed_answer_that_would_have_to_be_edited_is_replaced(tmp_path: Path) -> None:
-    with through(tmp_path, HIDING, lambda request: request.answer(b"x", headers="content-encoding: gzip\r\na: b")) as (
-        proxy,
-        _,
-    ):
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
+@pytest.mark.parametrize("kind", ["", "content-type: application/json\r\n", "content-type: text/event-stream\r\n"])
+@pytest.mark.parametrize("policy", [HIDING, GUARDING], ids=["hiding", "guarding"])
+def test_a_packed_answer_that_would_have_to_be_edited_is_replaced(
+    tmp_path: Path, encoding: str, kind: str, policy: Policy
+) -> None:
+    with through(
+        tmp_path, policy, lambda request: request.answer(b"x", headers=f"{kind}content-encoding: {encoding}")
+    ) as (proxy, _):
         answer = proxy.post(LIST)
         assert (answer.status, code_of(answer.json)) == (502, NOT_READABLE)
+        if kind.endswith("stream\r\n"):
+            assert proxy.ask("GET", headers=[SESSION]).status == 502
         assert proxy.only("request").attributes[v.REFUSED_BY_US] is True
 
 

@@ -119,7 +119,8 @@ def test_an_sdk_client_sees_through_the_proxy_what_it_sees_without(
         code, said = proxy.end()
         assert code == 0
         assert said.startswith(f"wiretrap: server x, {proxy.url} to {sdk_server}, spans ")
-        assert said.count("\n") == 1
+        note = "wiretrap: the server x lists no tool that these rules deny: mcp/x/evil"
+        assert said.splitlines()[1:] == ([note] if options else [])
         requests = proxy.read("request")
         calls = [span for span in requests if span.attributes[v.METHOD] == "tools/call"]
         assert {span.attributes[v.OUTCOME] for span in calls} == {"ok"}

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from harness.hiding import Hiding, hidden_streams, hide_last_words, traceback_text
 from harness.judges import open_judge
+from harness.privatefolder import PrivateFolder, hold
 from harness.processes import become_subreaper, end_descendants, keep_private
 from harness.redacted import hidden_result
 from harness.results import Kind, TrialResult
@@ -144,6 +145,7 @@ def _try_jobs(
     judge = None if start.judge is None else open_judge(start.judge)
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
+        private = _hold(job, keep=start.keep)
         plan = TrialPlan(
             run_id=start.run_id,
             run_folder=Path(start.run_folder),
@@ -156,7 +158,7 @@ def _try_jobs(
             otlp=start.otlp,
             exporter=exporter,
             judge=judge,
-            private=None if job.private is None else Path(job.private),
+            private=private.path,
         )
         try:
             result = run_trial(plan)
@@ -164,7 +166,16 @@ def _try_jobs(
         except Exception as error:  # the runner waits for a result, whatever broke; a silent worker costs the run
             sys.stderr.write(traceback_text(hiding, error))
             result = hidden_result(hiding, failed(job, f"{type(error).__name__}: {error}"))
+        # The runner needs nothing of it, and may have been killed: then nobody else would take it away.
+        private.remove()
         reply(encode(result))
+
+
+def _hold(job: Job, *, keep: bool) -> PrivateFolder:
+    """The job's private folder, held for as long as the trial runs, also when the runner is killed."""
+    assert job.private is not None
+    path = Path(job.private)
+    return PrivateFolder(path, None if keep else hold(path))
 
 
 if __name__ == "__main__":

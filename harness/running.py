@@ -20,6 +20,7 @@ from harness.hiding import Hiding
 from harness.judges import open_judge
 from harness.locating import locate
 from harness.manifest import RunFacts, manifest
+from harness.places import is_folder
 from harness.report.junit import as_junit
 from harness.report.markdown import as_markdown
 from harness.report.progress import Progress
@@ -86,7 +87,7 @@ def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> t
     What an unfinished trial left is moved aside. Raises RunFolderError where the run is under way or was made of
     anything else, ProblemError where it cannot be read any more, and ReportError.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise RunFolderError(f"{folder}: there is no such run folder")
     folder = folder.resolve()
     with run_lock(folder):

@@ -14,6 +14,7 @@ from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent,
 from harness.discovery import load_scenarios
 from harness.modelagent import ModelAgent
 from harness.models.provided import missing_for
+from harness.places import is_file
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
@@ -173,7 +174,7 @@ def _within(scenario: Scenario, agent: Agent) -> str:
 def _check_target(scenario: Scenario, agent: Agent) -> list[Problem]:
     within = _within(scenario, agent)
     match agent:
-        case Recorded(path=path) if not agent.file(scenario.id).is_file():
+        case Recorded(path=path) if not is_file(agent.file(scenario.id)):
             return [Problem(str(path), None, f"{within}trace", f"there is no file {agent.file(scenario.id)}")]
         case Remote(path=path, ports=dict() as ports):
             unknown = [server for server in ports if server not in scenario.servers]

@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.manifest import manifest
 from harness.measuring import Measured, measure
 from harness.modelagent import ModelAgent
+from harness.places import is_folder
 from harness.report.swept import as_markdown, as_text
 from harness.results import RunResult, TrialResult
 from harness.resuming import read_made_of
@@ -77,7 +78,7 @@ def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = No
 
     Raises ProblemError for files that are wrong, before anything is run, RunFolderError and ReportError.
     """
-    if resume is not None and not resume.is_dir():
+    if resume is not None and not is_folder(resume):
         raise RunFolderError(f"{resume}: there is no such run folder")
     # Nothing is made before all is known to be right.
     check_sweep(sweep)

@@ -10,6 +10,7 @@ import click
 
 from harness.importing.form import Imported, ImportFormatError
 from harness.importing.formats import FORMATS
+from harness.places import text_of
 from harness.query import QueryError, write_database
 from harness.tracefile import trace_text
 from proxy.visible import visible
@@ -51,7 +52,7 @@ def command(form: str, files: tuple[Path, ...], out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8-sig")
+            text = text_of(file)
             for run in FORMATS[form](text, file.name.partition(".")[0], str(file)):
                 for path in write_run(run, out):
                     click.echo(str(path))

@@ -18,6 +18,7 @@ from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.models.script import read_script
+from harness.places import is_file, is_folder, is_there
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
@@ -132,15 +133,15 @@ def command(paths: tuple[Path, ...]) -> None:
     scenarios: list[Scenario] = []
     files: dict[Path, Path] = {}
     for path in paths:
-        found = yaml_files(path) if path.is_dir() else [path]
-        if not found or not path.exists():
-            missing = "there is no YAML file in this folder" if path.exists() else "there is no such file or folder"
+        found = yaml_files(path) if is_folder(path) else [path]
+        if not found or not is_there(path):
+            missing = "there is no YAML file in this folder" if is_there(path) else "there is no such file or folder"
             problems[Problem(str(path), None, "", missing)] = None
             continue
         for file in found:
             files.setdefault(file.resolve(), file)
     for file in files.values():
-        if not file.is_file():
+        if not is_file(file):
             problems[Problem(str(file), None, "", "is no regular file")] = None
             continue
         kind = classify(file)

@@ -1,9 +1,9 @@
 """Results of agent-mark: trajectories with their tool calls and final answer. Refuses to know how they are scored."""
 
-import json
 from collections.abc import Iterator
 
 from harness.importing.form import Imported, ImportFormatError
+from harness.jsontext import load_json
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
 from proxy.spans import JSON
 
@@ -11,7 +11,7 @@ from proxy.spans import JSON
 def read_agentmark(text: str, stem: str, where: str) -> Iterator[Imported]:
     """The trajectories of a file: one, or a list of them; each alone or under `trajectory`, named by its `id`."""
     try:
-        value: JSON = json.loads(text)
+        value: JSON = load_json(text)
     except ValueError as error:
         raise ImportFormatError(f"{where}: is no JSON: {error}") from error
     items = value if isinstance(value, list) else [value]

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue, StringConstraints
 
 from harness.intake import Entry, Intake, open_document
+from harness.places import is_file
 from harness.scenariofile import Name, Trust, VariableName, VariableValue, Word
 from harness.scenariopolicy import read_policy
 from proxy.endpoint import EndpointError, parse_endpoint
@@ -115,7 +116,7 @@ class _Reading:
 
         def find(name: str, field: FieldPath) -> Path | None:
             file = self.path.parent / name
-            if not file.is_file():
+            if not is_file(file):
                 part.wrong(field, f"there is no file {file}; paths are relative to the folder of {self.path.name}")
                 return None
             return file

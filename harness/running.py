@@ -32,7 +32,7 @@ from harness.runjournal import RunJournal, await_workers, read_results, run_lock
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.scenario import Scenario
-from harness.selection import Selected, Selection, kind_of, load_selection
+from harness.selection import Selected, Selection, check_jobs, kind_of, load_selection
 from harness.worker import Job, Start
 from harness.written import Place, Written
 
@@ -72,7 +72,11 @@ def run_selected(
     otlp: str | None = None,
     judge: str | None = None,
 ) -> tuple[RunResult, Path]:
-    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
+    """Run what was selected; the result, and the run folder with its reports.
+
+    Raises SelectionError, RunFolderError and ReportError.
+    """
+    check_jobs(selected, jobs)
     key = secrets.token_hex(32)
     hiding = hiding_for(selected.by_id.values(), os.environ, key, selected.agents.values(), otlp)
     folder = make_run_folder(out)
@@ -94,6 +98,7 @@ def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> t
         await_workers(folder)
         begun = read_begun(folder, command)
         selected = load_selection(begun.selection)
+        check_jobs(selected, going.jobs)
         hiding = hiding_for(
             selected.by_id.values(), os.environ, secrets.token_hex(32), selected.agents.values(), going.otlp
         )

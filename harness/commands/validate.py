@@ -22,7 +22,7 @@ from harness.places import is_file, is_folder, is_there
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
-from harness.selection import SelectionError
+from harness.selection import SelectionError, check_there
 from harness.sweepfile import SweepFileError, load_sweep
 from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
@@ -50,9 +50,13 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
     """Read a file as what it is; a scenario is given back. Raises a ProblemError."""
     match kind:
         case "scenario":
-            return load_scenario(path, fixture_offers())
+            scenario = load_scenario(path, fixture_offers())
+            if scenario.agent is not None and (missing := check_there(scenario.agent, scenario)):
+                raise SelectionError(missing)
+            return scenario
         case "agent":
-            load_agent(path)
+            if missing := check_there(load_agent(path)):
+                raise SelectionError(missing)
         case "policy":
             load_policy(str(path))
         case "seed":

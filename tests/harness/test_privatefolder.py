@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.privatefolder import KEPT, PRIVATE, clear_stale, hold, make_private_folder, private_folder
+from proxy.spans import JSON
 from tests.harness.runs import write_scenario
 
 DEADLINE = 60.0
@@ -50,7 +51,12 @@ def test_nothing_else_is_taken_away(tmp_path: Path) -> None:
 def test_of_a_run_that_is_killed_no_private_folder_is_left(worker_too: bool, tmp_path: Path) -> None:
     """The worker takes it away where it outlives the run, else whoever starts next."""
     began = tmp_path / "began"
-    holding = [sys.executable, "-S", "-c", f"import signal; open({str(began)!r}, 'w').close(); signal.pause()"]
+    holding: list[JSON] = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import signal; open({str(began)!r}, 'w').close(); signal.pause()",
+    ]
     path = write_scenario(tmp_path, agent={"command": holding})
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -111,7 +111,7 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
         )
 
     if place is None:
-        return checked(Verdict("error", "infra_error", "there is no trace of this scenario"), None)
+        return checked(Verdict("error", "infra_error", f"there is no trace {scenario.id}.json or .trace.json"), None)
     try:
         trace = owasp.read_trace(load_json(text_of(place)))
     except (OSError, ValueError) as error:
@@ -170,7 +170,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="A folder of traces, each named by its scenario's id.",
+    help="A folder of traces, each named by its scenario's id: ID.json or ID.trace.json.",
 )
 @click.option("--db", "databases", multiple=True, metavar="SERVER=FILE", help="A server's database after the run.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)

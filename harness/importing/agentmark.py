@@ -7,6 +7,8 @@ from harness.jsontext import load_json
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
 from proxy.spans import JSON
 
+_OTHERS = frozenset({"messages", "events", "schema_version"})
+
 
 def read_agentmark(text: str, stem: str, where: str) -> Iterator[Imported]:
     """The trajectories of a file: one, or a list of them; each alone or under `trajectory`, named by its `id`."""
@@ -21,9 +23,17 @@ def read_agentmark(text: str, stem: str, where: str) -> Iterator[Imported]:
         told = item.get("trajectory", item) if isinstance(item, dict) else None
         if not isinstance(told, dict) or not isinstance(told.get("tool_calls"), list):
             raise ImportFormatError(f"{where}: [{number}]: a trajectory with tool_calls is expected")
+        if not isinstance(told.get("prompt", told.get("final_response")), str) or told.keys() & _OTHERS:
+            said = "a trajectory has a prompt and a final_response, and no messages and events"
+            raise ImportFormatError(f"{where}: [{number}]: {said}")
         name = item.get("id") if isinstance(item, dict) else None
         plain = stem if len(items) == 1 else f"{stem}.{number + 1}"
-        yield Imported(name if isinstance(name, str) and name else plain, _trace(told, f"{where}: [{number}]"))
+        task = item.get("task") if isinstance(item, dict) else None
+        yield Imported(
+            name if isinstance(name, str) and name else plain,
+            _trace(told, f"{where}: [{number}]"),
+            task=task if isinstance(task, dict) else None,
+        )
 
 
 def _trace(told: dict[str, JSON], where: str) -> Trace:

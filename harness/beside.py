@@ -10,6 +10,7 @@ from proxy.spans import JSON
 _SIGNS = ('"_meta"', '"inputResponses"', '"requestState"', '"task"', "\\u")
 """Signs that a frame may hold more than name and arguments; an escape may hide any of them."""
 _COUNTED = 10**6
+_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
 def beside(request: str | None) -> str | None:
@@ -19,6 +20,11 @@ def beside(request: str | None) -> str | None:
     """
     if request is None or not any(sign in request for sign in _SIGNS):
         return None
+    return rest_of(request)
+
+
+def rest_of(request: str) -> str | None:
+    """The same of any frame, without a look at whether it is worth while."""
     try:
         frame: JSON = json.loads(request)
     except (ValueError, RecursionError):
@@ -33,6 +39,21 @@ def beside(request: str | None) -> str | None:
     if rest in ({}, {"_meta": {}}):
         return None
     return json.dumps(rest)
+
+
+def has_one_reading(request: str) -> bool:
+    """Whether every reader makes the same of a frame: one object with no member twice, case apart, and none unknown."""
+
+    def once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+        if len({key.strip("\0 \t\r\n").casefold() for key, _ in pairs}) < len(pairs):
+            raise ValueError("a member stands twice")
+        return dict(pairs)
+
+    try:
+        frame: JSON = json.loads(request, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(frame, dict) and frame.keys() <= _MEMBERS
 
 
 def is_telling(text: str | None) -> bool:

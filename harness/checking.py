@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.casefile import evidence_of
 from harness.category import categorised
@@ -16,6 +17,7 @@ from harness.convert import convert
 from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
+from harness.finite import finite
 from harness.judge import EVIDENCE, TAMPERED, judge, tampered
 from harness.judges import Judge, with_opinions
 from harness.locating import locate
@@ -68,7 +70,8 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
         )
     trace, trial = read_trace(path), trial_of(path)
     roster = None if trial is None else roster_of(trial.path.parent.parent, trial.path.parent.name)
-    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster)
+    planted = {} if trial is None else _canaries(trial)
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster, planted)
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
@@ -79,9 +82,10 @@ def judge_recorded(
     state: Mapping[str, ServerState],
     asked: Judge | None = None,
     roster: Roster | None = None,
+    canaries: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Verdict, dict[str, Measure]]:
     """The verdict of a trace that was recorded, and what can be told of it."""
-    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries={})
+    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries=canaries)
     assertions = with_rubric(scenario.assertions, scenario.labels)
     evidence = with_opinions(replace(evidence, roster=roster), assertions, asked)
     assertions = answered(assertions, evidence)
@@ -119,10 +123,15 @@ def rejudge_run(
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
+    _check_named(folder, named, report)
     paths = list(scenarios) or [file_of(manifest, str(_object(named, name).get("path"))) for name in named]
     by_id = {scenario.id: scenario for scenario in load_scenarios(dict.fromkeys(paths))}
     for name in named:
         scenario = by_id.get(name) or _of_sweep(name, by_id)
+        if scenario is None and not scenarios:
+            raise CheckError(
+                f"{folder}: {_object(named, name).get('path')} has no scenario {name} now, of which the run has trials"
+            )
         if scenario is None:
             note(f"{name}: none of the scenarios given has this id; its trials are left out")
             continue
@@ -131,6 +140,14 @@ def rejudge_run(
         place = locate(scenario)
         for trial in _trials(folder, report, name):
             yield replace(_rejudged(folder, str(manifest.get("run_id")), scenario, trial, asked), written=place)
+
+
+def _check_named(folder: Path, named: Mapping[str, JSON], report: Mapping[str, JSON]) -> None:
+    """Raises CheckError where there are trials of a scenario that the manifest does not name: they would be unseen."""
+    left = {path.parent.parent.name for path in folder.glob("*/*/verdict.json")}
+    unnamed = sorted((left | {name for name, _ in _verdicts(report)}) - named.keys())
+    if unnamed:
+        raise CheckError(f"{folder}: manifest.json does not name {', '.join(unnamed)}, of which the run has trials")
 
 
 def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
@@ -168,7 +185,7 @@ def _rejudged(folder: Path, run_id: str, scenario: Scenario, trial: int, asked: 
         scenario.id,
         trial,
         Verdict("error", status, reason),
-        float(seconds) if isinstance(seconds := told.get("seconds"), int | float) else 0.0,
+        finite(told.get("seconds")) or 0.0,
         "scripted" if kind == "scripted" else "imported" if kind == "imported" else "real",
         model=model if isinstance(model := told.get("model"), str) else None,
         folder=str(place.path.relative_to(folder)) if place.path.is_dir() else None,
@@ -239,8 +256,7 @@ def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:
 
 def _watched(target: str, told: Mapping[str, JSON]) -> Watched:
     """What was known of the target when the trial was run; its first text is in the reason that stands there."""
-    latency = _object(_object(told, "measures"), "latency").get("value")
-    seconds = float(latency) if isinstance(latency, int | float) else None
+    seconds = finite(_object(_object(told, "measures"), "latency").get("value"))
     return Watched(target, seconds, alone=target == "scripted" or target.startswith("model ("))
 
 
@@ -257,8 +273,7 @@ def _texts(value: JSON) -> list[str]:
 
 
 def _canaries(place: TrialFolder) -> dict[str, str]:
-    found = read_object(place.canaries, needed=False)
-    return {name: text for name, text in found.items() if isinstance(text, str)}
+    return {name: text for name, text in read_object(place.canaries, needed=False).items() if isinstance(text, str)}
 
 
 def _status(said: JSON) -> Status:

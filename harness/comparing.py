@@ -32,7 +32,8 @@ class Comparison:
     """What two runs say of each other.
 
     `pairs` are trials that say something in both; `unpaired` the others, of which `missing` are those that the new run
-    does not have. `lost` passed in the base alone, `won` in the
+    does not have, and `spoilt` those that say something in the base and ended as an error of no agent's in the new run:
+    an agent may bring that about by not being there. `lost` passed in the base alone, `won` in the
     new one alone. `p_value` is McNemar's exact one, for one trial a scenario; `interval` the cluster bootstrap of the
     difference of the rates, new less base; each is None where it means nothing, and `why_null` says why.
     """
@@ -40,6 +41,7 @@ class Comparison:
     pairs: int
     unpaired: tuple[tuple[str, int], ...]
     missing: tuple[tuple[str, int], ...]
+    spoilt: tuple[Change, ...]
     changes: tuple[Change, ...]
     lost: int
     won: int
@@ -96,6 +98,11 @@ def compare(base: Trials, new: Trials) -> Comparison:
         pairs=count,
         unpaired=unpaired,
         missing=tuple(sorted(base.keys() - new.keys())),
+        spoilt=tuple(
+            Change(*key, before, "error")
+            for key in sorted(base.keys() & new.keys())
+            if (before := base[key]) is not None and new[key] is None
+        ),
         changes=changes,
         lost=lost,
         won=won,

@@ -20,7 +20,9 @@ from proxy.yamlfile import Document, YamlError, load_document
 class Entry(BaseModel):
     """A map of ours in a file: unknown fields are errors, and no value is turned into another type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_by_name=True, validate_by_alias=True
+    )
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -104,5 +106,11 @@ def sentence(item: ErrorDetails, fields: str) -> str:
             least = item["ctx"].get("ge", item["ctx"].get("gt"))
             how = "at least" if item["type"] == "greater_than_equal" else "more than"
             return f"expected {how} {least:g}, not {describe(value)}"
+        case "less_than" | "less_than_equal":
+            most = item["ctx"].get("le", item["ctx"].get("lt"))
+            how = "at most" if item["type"] == "less_than_equal" else "less than"
+            return f"expected {how} {most:,}, not {describe(value)}"
+        case "finite_number":
+            return f"expected a finite number, not {value!r}"
         case _:
             return item["msg"].removeprefix("Value error, ")

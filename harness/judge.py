@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.assertions.assertion import Assertion
+from harness.assertions.judged import Rubric
 from harness.evidence import Evidence
 from harness.explain import explained
 from harness.outcomes import listed
@@ -38,9 +39,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
 
     Where there is state a last finding, `state_unexplained`, says whether recorded calls explain all that changed.
     A trial that timed out, crashed or passed a limit fails; one that infrastructure, harness or a person ended is an
-    error; else it is the worst finding, opinions apart. All passing is not_run when no pass rests on calls, or on calls
-    seen by us, and
-    when there is doubt whether the record is that of the agent's real connections.
+    error; else it is the worst finding, given opinions apart. All passing is not_run when no pass rests on
+    calls, or on calls seen by us, and when there is doubt whether the record is that of the agent's real connections.
     """
     # A copy, so that what the assertions work out for each other goes with them.
     evidence = replace(evidence, completed=evidence.completed and status == "completed")
@@ -59,7 +59,8 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
         case "completed":
             pass
     # An opinion is a signal beside the others: whoever talks the judge round has won nothing.
-    firm = [finding for finding in shown if finding.opinion is None]
+    firm = [one for one, assertion in zip(findings, assertions, strict=True) if not _is_opinion(one, assertion)]
+    firm += [] if unexplained is None else [unexplained]
     result = worst(finding.result for finding in firm)
     if not assertions and result not in ("error", "fail"):
         return Verdict("not_run", status, "the scenario has no assertion", shown)
@@ -74,6 +75,11 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
     against = [f"{one.id}: {one.reason}" for one in shown if one.opinion is not None and one.result == "fail"]
     beside = f"; a judge thinks otherwise ({listed(against)})" if against else ""
     return Verdict("pass", status, f"{len(firm)} of {len(firm)} findings pass{beside}", shown)
+
+
+def _is_opinion(finding: Finding, assertion: Assertion) -> bool:
+    """Whether it stands beside the verdict. A judge that failed says no more than one that nobody asked."""
+    return finding.opinion is not None and (not finding.opinion.failed or isinstance(assertion, Rubric))
 
 
 def state_unexplained(evidence: Evidence) -> Finding | None:

@@ -52,7 +52,7 @@ class _AnswerEntry(Entry):
     when: str = ""
     say: str | list[str] | None = None
     error: str | None = None
-    after: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    after: float = Field(default=0.0, ge=0)
 
 
 class _ScriptEntry(Entry):

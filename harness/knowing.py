@@ -53,6 +53,18 @@ class Knowing:
             if self._states(_text(event)):
                 self.known.setdefault(str(event.fields.get("to")), event.seq)
 
+        deciding = self._deciding_calls()
+        self.deadline = deciding[-1].seq if deciding else None
+        """Where the fact was decided by; None where nothing was."""
+
+    def in_time(self) -> frozenset[str]:
+        """Who had it before what it decides was done; and who was shown it to judge a draft by."""
+        shown = {_critic(event) for event in self._of("critique") if self._states(_input(event))}
+        return frozenset({name for name, at in self.known.items() if self._is_in_time(at)} | shown)
+
+    def _is_in_time(self, at: int) -> bool:
+        return self.deadline is None or at <= self.deadline
+
     def _of(self, *types: str) -> list[Event]:
         return [event for event in self.events if event.type in types]
 
@@ -90,10 +102,8 @@ class Knowing:
     def loss(self) -> Loss | None:
         """How the fact was lost; None where the decider knew it in time, or coordination is not at fault."""
         decider = self.decider()
-        deciding = self._deciding_calls()
-        deadline = deciding[-1].seq if deciding else None
         at = None if decider is None else self.known.get(decider)
-        if at is not None and (deadline is None or at <= deadline):
+        if at is not None and self._is_in_time(at):
             return None
         if self.roster is None and self._critic_missed():
             return Loss(self.fact.id, "critic_missed_error")
@@ -163,15 +173,24 @@ class Knowing:
     def _critic_missed(self) -> bool:
         """Whether a critic that was shown the fact accepted a draft that does not state it."""
         for event in self._of("critique"):
-            shown, draft = event.fields.get("input"), event.fields.get("draft")
-            told = shown if isinstance(shown, str) else json.dumps(shown)
-            if event.fields.get("accepted") is True and isinstance(draft, str) and self._states(told):
+            draft = event.fields.get("draft")
+            if event.fields.get("accepted") is True and isinstance(draft, str) and self._states(_input(event)):
                 return not self._states(draft)
         return False
 
 
 def _agent(call: ToolCall) -> str:
     return call.agent or "agent"
+
+
+def _critic(event: Event) -> str:
+    agent = event.fields.get("agent")
+    return agent if isinstance(agent, str) else "critic"
+
+
+def _input(event: Event) -> str:
+    shown = event.fields.get("input")
+    return shown if isinstance(shown, str) else json.dumps(shown)
 
 
 def _text(event: Event) -> str:

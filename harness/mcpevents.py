@@ -6,6 +6,7 @@ Refuses to know order: it is told each event's place.
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from harness.beside import has_one_reading, rest_of
 from harness.calls import CALL, is_error
 from harness.facts import Exchange, Origin, Other, Ruling
 from harness.jsontext import JsonReader
@@ -93,22 +94,34 @@ def asked(exchange: Exchange, seq: int) -> Iterator[Event]:
 def sent(exchange: Exchange | None, ruling: Ruling | None, reader: JsonReader, seq: int) -> Iterator[Event]:
     """What the client sent beside a call's name and arguments, or in another request, or as its answer to a server.
 
-    A frame with more than one reading is given as its text.
+    A frame with more than one reading is given as its text. What was refused says so by its outcome.
     """
     fact: Exchange | Ruling | None = exchange or ruling
     if fact is None:
         return
     at = (seq, fact.start_ns, fact.span_id)
-    if ruling is not None and not ruling.plain and ruling.from_client and ruling.request is not None:
-        fields: dict[str, JSON] = {"method": fact.method, "part": "frame", "content": ruling.request}
-        yield _event("mcp_client_message", fact.origin, fields, *at)
+    refused: dict[str, JSON] = {"outcome": "denied"} if _is_refused(exchange, ruling) else {}
+
+    def event(method: str | None, part: str, content: JSON) -> Event:
+        told: dict[str, JSON] = {"method": method, "part": part, "content": content, **refused}
+        return _event("mcp_client_message", fact.origin, told, *at)
+
+    if ruling is not None and ruling.from_client and ruling.request is not None and not ruling.plain:
+        alone = exchange is None and fact.method != CALL
+        if ruling.malformed is not None or alone or not has_one_reading(ruling.request):
+            yield event(fact.method, "frame", ruling.request)
+        elif (rest := rest_of(ruling.request)) is not None:
+            yield event(fact.method, "params", reader.read(rest))
     elif ruling is not None and ruling.beside is not None and ruling.from_client:
-        fields = {"method": fact.method, "part": "params", "content": reader.read(ruling.beside)}
-        yield _event("mcp_client_message", fact.origin, fields, *at)
+        yield event(fact.method, "params", reader.read(ruling.beside))
     if exchange is not None and exchange.sent is not None:
-        part = "params" if exchange.from_client else "answer"
-        fields = {"method": exchange.method, "part": part, "content": reader.read(exchange.sent)}
-        yield _event("mcp_client_message", exchange.origin, fields, *at)
+        yield event(exchange.method, "params" if exchange.from_client else "answer", reader.read(exchange.sent))
+
+
+def _is_refused(exchange: Exchange | None, ruling: Ruling | None) -> bool:
+    if exchange is not None and exchange.from_client:
+        return exchange.refused_by_us or exchange.outcome == "denied"
+    return exchange is None and ruling is not None and ruling.refuses
 
 
 def notified(fact: Other, reader: JsonReader, seq: int) -> Event:

@@ -16,7 +16,10 @@ from harness.trace import Event, Trace
 
 @dataclass(frozen=True, slots=True)
 class Had:
-    """One fact in one trial: the agents that read it, all that knew it, and the one that decided by it, if known."""
+    """One fact in one trial: the agents that ever read it, those that had it in time, and the one that decided by it.
+
+    In time is before what the fact decides was done; a critic that was shown it, to judge a draft by, had it too.
+    """
 
     fact: str
     readers: tuple[str, ...]
@@ -25,7 +28,7 @@ class Had:
 
     @property
     def decider_knew(self) -> bool | None:
-        """Whether the deciding agent had it at any time; None where nobody can tell who decided."""
+        """Whether the deciding agent had it in time; None where nobody can tell who decided."""
         return None if self.decider is None else self.decider in self.knowers
 
 
@@ -75,7 +78,7 @@ def measure(scenario: Scenario, trace: Trace, roster: Roster | None = None) -> M
 
 
 def _had(knowing: Knowing) -> Had:
-    return Had(knowing.fact.id, tuple(sorted(knowing.readers)), tuple(sorted(knowing.known)), knowing.decider())
+    return Had(knowing.fact.id, tuple(sorted(knowing.readers)), tuple(sorted(knowing.in_time())), knowing.decider())
 
 
 def _sum(events: Sequence[Event], name: str) -> int | None:

@@ -156,7 +156,7 @@ class AgentLimitsEntry(Entry):
     """`limits` of a model agent."""
 
     tokens: int | None = Field(default=None, ge=0)
-    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cost: float | None = Field(default=None, ge=0)
 
 
 class ModelAgentEntry(Entry):

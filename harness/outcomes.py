@@ -14,6 +14,8 @@ CUT = 80
 """Characters of a value that a reason shows."""
 LISTED = 3
 """Calls or changes that a reason shows."""
+BLOCKED = "attempted and blocked"
+"""What became of what policy refused."""
 NEVER_SENT = frozenset({"error", "timeout"})
 """Injected faults of calls that never reached their server."""
 T = TypeVar("T")
@@ -46,7 +48,7 @@ def is_ok(call: ToolCall) -> bool:
 def outcome_words(call: ToolCall) -> str:
     """How the call ended, in words that follow "was"."""
     if is_blocked(call):
-        return "attempted and blocked"
+        return BLOCKED
     if call.fault in NEVER_SENT:
         return f"attempted and met by the injected fault {call.fault}"
     if call.fault is not None:

@@ -55,7 +55,7 @@ def _mean(values: Sequence[float] | None, *, turned: bool = False) -> float | No
     return 1 - mean if turned else mean
 
 
-def wilson(passed: int, trials: int) -> Interval | None:
+def wilson(passed: float, trials: int) -> Interval | None:
     """Wilson's interval of a share, as if trials were independent (Wilson 1927). None of no trial."""
     if not trials:
         return None
@@ -106,6 +106,19 @@ def bootstrap(pairs: Sequence[tuple[float, float]]) -> Interval | None:
 def rate_interval(tasks: Sequence[Task]) -> Interval | None:
     """The cluster bootstrap of the share of passes. None under two tasks."""
     return bootstrap([(task.passed, task.trials) for task in tasks])
+
+
+def honest_interval(tasks: Sequence[Task]) -> Interval | None:
+    """The interval of the share of passes over tasks that a report shows. None under two tasks.
+
+    Where all tasks came out alike, every draw of the bootstrap is the same, which says nothing of other tasks: then it
+    is Wilson's with a task for a trial.
+    """
+    found = rate_interval(tasks)
+    if found is None or found[0] != found[1]:
+        return found
+    told = [task for task in tasks if task.trials]
+    return wilson(found[0] * len(told), len(told))
 
 
 def hat_interval(tasks: Sequence[Task], k: int) -> Interval | None:

@@ -3,6 +3,7 @@
 Refuses to open files.
 """
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -20,7 +21,7 @@ from harness.assertions.state import State, StateUnchanged
 from harness.intake import Intake
 from harness.scenariofile import ExpectedEntry, InputEntry, ScenarioEntry, TargetEntry
 from harness.steps import split_tool
-from proxy.problem import Path
+from proxy.problem import Path, describe
 from proxy.spans import JSON
 
 OPEN: Mapping[str, type[BaseModel]] = {"input": InputEntry, "expected": ExpectedEntry, "target": TargetEntry}
@@ -88,8 +89,18 @@ def _check_secrets(intake: Intake, entry: ScenarioEntry) -> None:
         path: Path = ("expected", "secrets", place)
         if (secret.value is not None) + (secret.env is not None) + (secret.pattern is not None) != 1:
             intake.wrong(path, "a secret has exactly one of value, env and pattern")
+        elif secret.pattern is not None and (flaw := _flaw(secret.pattern)) is not None:
+            intake.wrong((*path, "pattern"), flaw)
         elif secret.value is not None and _fold(secret.value) in _fold(entry.input.user_message):
             intake.wrong((*path, "value"), "input.user_message contains this secret, so that it says nothing")
+
+
+def _flaw(pattern: str) -> str | None:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"{describe(pattern)} is not a regular expression: {error}"
+    return None
 
 
 def _fold(text: str) -> str:

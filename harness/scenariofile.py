@@ -30,6 +30,8 @@ Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
 Trust: TypeAlias = Literal["trusted", "internal", "third_party", "untrusted"]
 OpenMap: TypeAlias = dict[str, JsonValue]
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
+MOST_TRIALS = 10_000
+"""Trials of one scenario in one run: each has a folder, and a line in the report."""
 LONGEST_TRIAL = 7 * 24 * 3600
 """Seconds; past some weeks the system cannot wait."""
 
@@ -52,15 +54,10 @@ VariableName: TypeAlias = Annotated[str, AfterValidator(_variable_name)]
 VariableValue: TypeAlias = Annotated[str, AfterValidator(without_nul)]
 
 
-def _begins(*beginnings: str) -> AfterValidator:
-    """A check that a text begins with one of these."""
-
-    def check(text: str) -> str:
-        if not text.startswith(beginnings):
-            raise ValueError(f"expected text that begins with {' or '.join(beginnings)}, not {describe(text)}")
-        return text
-
-    return AfterValidator(check)
+def _steps(text: str) -> str:
+    if re.fullmatch(r"\$(\.[^.\[\]]+|\[[0-9]{1,9}\])*", text) is None:
+        raise ValueError(f"expected a path such as $.customer.tags[0], not {describe(text)}")
+    return text
 
 
 def _address(text: str) -> str:
@@ -82,10 +79,10 @@ class ServerEntry(Entry):
 class LimitsEntry(Entry):
     """`limits`: where a trial is ended. Tokens and cost count only where they are observed."""
 
-    seconds: float = Field(default=60, gt=0, le=LONGEST_TRIAL, allow_inf_nan=False)
+    seconds: float = Field(default=60, gt=0, le=LONGEST_TRIAL)
     tool_calls: int | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)
-    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cost: float | None = Field(default=None, ge=0)
 
 
 class AgentEntry(Entry):
@@ -174,7 +171,7 @@ class KnownEntry(Entry):
     server: Name
     tool: Name
     arguments: OpenMap = Field(default_factory=dict)
-    path: Annotated[str, _begins("$")]
+    path: Annotated[str, AfterValidator(_steps)]
 
 
 class BeforeEntry(Entry):
@@ -209,7 +206,7 @@ class ScenarioEntry(Entry):
     policy: JsonValue = None
     grants: JsonValue = None
     agent: JsonValue = None
-    trials: int = Field(default=1, ge=1)
+    trials: int = Field(default=1, ge=1, le=MOST_TRIALS)
     limits: LimitsEntry = Field(default_factory=LimitsEntry)
     facts: list[FactEntry] = Field(default_factory=list)
     faults: JsonValue = None

@@ -4,13 +4,16 @@ Refuses to know what is looked for. What came in (results, definitions, messages
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from harness.assertions.arguments import readings
-from harness.outcomes import outcome_words
+from harness.outcomes import BLOCKED, outcome_words
 from harness.trace import Event, Message, ToolCall, Trace
 from proxy.spans import JSON
+
+T = TypeVar("T")
 
 SEPARATOR = "\0"
 """Stands between two texts of one item, so that nothing is met across them."""
@@ -45,6 +48,7 @@ class Sent:
 
     `texts` are all its texts, keys too; `values` those of its arguments in order, which a reader may put together.
     `until` is the place of its answer. `call` is None for what is no tool call; `cut`: the record holds only a part.
+    `refused`: policy kept what is no tool call from its server.
     """
 
     where: str
@@ -57,6 +61,7 @@ class Sent:
     call: ToolCall | None = None
     cut: bool = False
     final: bool = False
+    refused: bool = False
 
     @property
     def text(self) -> str:
@@ -66,6 +71,8 @@ class Sent:
     @property
     def outcome(self) -> str:
         """What became of it, in words."""
+        if self.refused:
+            return BLOCKED
         return "said" if self.call is None and self.server is None else _ending(self.call)
 
 
@@ -78,6 +85,19 @@ def sent_out(trace: Trace) -> tuple[Sent, ...]:
     ]
     found += [_message(message, final=message is spoken[-1]) for message in spoken]
     return tuple(sorted(found, key=lambda item: item.seq))
+
+
+def once_a_frame(found: Iterable[T], of: Callable[[T], tuple[str, Sent]]) -> list[T]:
+    """Of what was found, in order, by name, each thing once; what stood beside a call that has it too is left out."""
+    told: dict[tuple[str, int], list[ToolCall | None]] = {}
+    kept: list[T] = []
+    for one in found:
+        name, item = of(one)
+        before = told.setdefault((name, item.seq), [])
+        if not any(call is item.call or item.call is None for call in before):
+            kept.append(one)
+        before.append(item.call)
+    return kept
 
 
 def _ending(call: ToolCall | None) -> str:
@@ -117,7 +137,11 @@ def _event(event: Event) -> Iterator[Sent]:
         what = f"{event.type} {method}" if isinstance(method, str) else event.type
         if texts:
             yield Sent(
-                f"{what} (seq {event.seq})", event.seq, tuple(texts), server=server if isinstance(server, str) else None
+                f"{what} (seq {event.seq})",
+                event.seq,
+                tuple(texts),
+                server=server if isinstance(server, str) else None,
+                refused=event.fields.get("outcome") == "denied",
             )
     elif not event.type.startswith("mcp_") and not _came_in(event.type):
         texts = [text for key, value in event.fields.items() if not _came_in(key) for text in strings(value)]

@@ -82,7 +82,7 @@ class CallEntry(Entry):
     name: str | None = Field(default=None, alias="as")
     expect_error: bool = False
     optional: bool = False
-    give_up_after: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    give_up_after: float | None = Field(default=None, gt=0)
 
 
 class ReadEntry(Entry):

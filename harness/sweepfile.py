@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field, JsonValue, StringConstraints
 
 from harness.intake import Entry, Intake, open_document
-from harness.scenariofile import Name
+from harness.scenariofile import MOST_TRIALS, Name
 from harness.selection import Arm
 from proxy.problem import Problem, ProblemError
 from proxy.spans import JSON
@@ -29,7 +29,7 @@ class SweepLimitsEntry(Entry):
     """What all trials of the sweep may take together."""
 
     tokens: int | None = Field(default=None, ge=1)
-    cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    cost: float | None = Field(default=None, gt=0)
 
 
 class SweepEntry(Entry):
@@ -38,7 +38,7 @@ class SweepEntry(Entry):
     tasks: Annotated[list[Name], Field(min_length=1)]
     agents: Annotated[dict[ArmName, Name | dict[str, Name]], Field(min_length=1)]
     models: dict[ArmName, dict[str, JsonValue]] = Field(default_factory=dict)
-    trials: int = Field(default=1, ge=1)
+    trials: int = Field(default=1, ge=1, le=MOST_TRIALS)
     limits: SweepLimitsEntry = Field(default_factory=SweepLimitsEntry)
 
 

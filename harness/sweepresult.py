@@ -10,7 +10,7 @@ from statistics import fmean, median
 
 from harness.measuring import Had, Measured
 from harness.opinions import opinions_as_json
-from harness.repeats import Interval, Task, rate_interval, wilson
+from harness.repeats import Interval, Task, honest_interval, wilson
 from harness.report.repeated import repeats_as_json
 from harness.results import Rate, TrialResult
 from proxy.spans import JSON
@@ -90,8 +90,8 @@ class ArmResult:
 
     @property
     def clustered(self) -> Interval | None:
-        """The share of valid trials that pass, at 95 %, by a bootstrap over tasks; None under two tasks."""
-        return rate_interval(self.counted)
+        """The share of valid trials that pass, at 95 %, over tasks: see honest_interval. None under two tasks."""
+        return honest_interval(self.counted)
 
     @property
     def independent(self) -> Interval | None:

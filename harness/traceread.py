@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NoReturn, TypeAlias, get_args
 
+from harness.finite import finite
 from harness.marks import free
 from harness.trace import Coverage, Event, Message, Outcome, Source, ToolCall, Trace
 from proxy.spans import JSON
@@ -80,9 +81,12 @@ class _Fields:
 
     def number(self, name: str) -> float | None:
         value = self._value(name)
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-            return None if value is None else float(value)
-        self._wrong(name, "a number")
+        if value is None:
+            return None
+        number = finite(value)
+        if number is not None:
+            return number
+        self._wrong(name, "a finite number")
         return None
 
     def outcome(self, name: str) -> Outcome | None:

@@ -14,7 +14,7 @@ from proxy.frames import Line, Message, read_loose
 from proxy.fromclient import BATCH_VERSION
 from proxy.hosted import Hosted
 from proxy.ids import IdKey, id_key
-from proxy.ledger import LongMessage
+from proxy.longlines import LongMessage
 from proxy.mcpheaders import INVALID_REQUEST
 from proxy.members import FrameError
 from proxy.refusals import NOT_READABLE, error

@@ -14,7 +14,7 @@ from proxy.exchange import requested
 from proxy.frames import Message, read_loose
 from proxy.hosted import Hosted
 from proxy.ids import IdKey
-from proxy.ledger import LongMessage
+from proxy.longlines import LongMessage
 from proxy.mcpheaders import NO_METHOD, STATUSES, Mirrors
 from proxy.refusals import error
 

@@ -40,7 +40,7 @@ from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
 
 BLANK = b" \t\r\n"
-_DECISION = f"{template(v.SPAN_KIND, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
+DECISION = f"{template(v.SPAN_KIND, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
 
 
 class Step(NamedTuple):
@@ -75,7 +75,9 @@ class Connection:
         self.from_server = Exchanges()
         self.rounds = Rounds()
         self.owed: list[Due] = []
-        self.passed: deque[tuple[bytes, Stamp]] = deque()
+        self.passed: deque[tuple[bytes, Stamp, int]] = deque()
+        """Lines of the server that went on unread, when they came, and their place in the order."""
+        self.passed_bytes = 0
         self.late: list[str] = []
         self.holds = False
         """Whether calls that have to be approved may wait here; else they are refused at once."""
@@ -193,7 +195,7 @@ class Connection:
         *,
         truncated: bool = False,
     ) -> str:
-        encoded = [_DECISION % ('"decision"', quote(direction), seq, now.mono), *ruling.attributes()]
+        encoded = [DECISION % ('"decision"', quote(direction), seq, now.mono), *ruling.attributes()]
         if ruling.method == "tools/call":
             self.recorder.calls += 1
         if odd is not None:
@@ -224,7 +226,7 @@ class Connection:
         What is given back are lines to write at once: of an answer that no request asked for, and of decisions on what
         it asks inside.
         """
-        exchange = asked.take(message.id_key)
+        exchange = asked.take(message.id_key, now)
         if exchange is None:
             attributes = self.recorder.fact("unmatched", now, direction, {})
             if message.id_text is not None:

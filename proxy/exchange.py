@@ -18,9 +18,9 @@ from proxy.spans import JSON, SERVER, encode_attribute, number_template, templat
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client_to_server", "server_to_client"
 
-_REQUEST = f"{template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
-_ANSWERED = number_template(v.RESULT_SEQ, v.RESULT_MONO)
-_OUTCOME, _VERSION = template(v.OUTCOME), template(v.PROTOCOL_VERSION)
+REQUEST = f"{template(v.SPAN_KIND, v.METHOD, v.REQUEST_ID, v.ID_TEXT, v.DIRECTION)},{number_template(v.SEQ, v.MONO)}"
+ANSWERED = number_template(v.RESULT_SEQ, v.RESULT_MONO)
+OUTCOME, VERSION = template(v.OUTCOME), template(v.PROTOCOL_VERSION)
 _SHORT = 256
 """Characters of a name that is remembered with what is said of it."""
 
@@ -67,6 +67,8 @@ class Exchange:
     status: int | None = None
     planned: Fault | None = None
     spoilt: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    """What is the same in the spans of all plain calls of its tool; empty where it is not such a call."""
 
     @property
     def name(self) -> str:
@@ -80,9 +82,9 @@ class Exchange:
         is_call = method == "tools/call"
         id_text = quote(self.id_text)
         plain_id = quote(key) if isinstance(key, str) else id_text
-        about = _about if len(asked.canonical) <= _SHORT else _about.__wrapped__
+        about = about_request if len(asked.canonical) <= _SHORT else about_request.__wrapped__
         attributes = [
-            _REQUEST
+            REQUEST
             % ('"request"', quote(method), plain_id, id_text, quote(asked.direction), asked.seq, self.start.mono),
             *about(method, asked.canonical, asked.target),
         ]
@@ -104,7 +106,7 @@ _TARGETS = {"tools/call": v.TOOL_NAME, "prompts/get": v.PROMPT_NAME, "resources/
 
 
 @lru_cache(256)
-def _about(method: str, canonical: str, target: str) -> tuple[str, ...]:
+def about_request(method: str, canonical: str, target: str) -> tuple[str, ...]:
     """The encoded attributes of what a request speaks of."""
     found = [encode_attribute(v.TOOL_CANONICAL, canonical)] if canonical else []
     if method == "tools/call":
@@ -133,10 +135,10 @@ class Exchanges:
         exchange.reused = queue[-1].reused = True
         queue.append(exchange)
 
-    def take(self, key: IdKey | None) -> Exchange | None:
-        """The exchange that an answer with this id ends, or None where no request asked for it."""
+    def take(self, key: IdKey | None, came: Stamp | None = None) -> Exchange | None:
+        """The exchange that an answer with this id ends, or None where no request had asked for it when it `came`."""
         queue = self.open.get(key) if key is not None else None
-        if key is None or not queue:
+        if key is None or not queue or (came is not None and came < queue[0].start):
             return None
         exchange = queue.pop(0)
         if not queue:
@@ -260,12 +262,12 @@ def ended(
     `seq` is the answer's place in the connection's order; None for the next one.
     """
     attributes = exchange.attributes()
-    attributes.append(_OUTCOME % f'"{outcome}"')
+    attributes.append(OUTCOME % f'"{outcome}"')
     if outcome not in {"unanswered", "cancelled"}:
-        attributes.append(_ANSWERED % (recorder.next_seq() if seq is None else seq, now.mono))
+        attributes.append(ANSWERED % (recorder.next_seq() if seq is None else seq, now.mono))
     version = exchange.version or version
     if version:
-        attributes.append(_VERSION % quote(version))
+        attributes.append(VERSION % quote(version))
     if exchange.reused or exchange.interim or exchange.cancelled or ours:
         flags = {
             v.ID_REUSED: exchange.reused,

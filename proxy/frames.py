@@ -17,7 +17,7 @@ CAP = 16 * 1024 * 1024
 """Bytes of one line that are looked at (wire rule 2)."""
 
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
-_QUICK = 16384
+QUICK = 16384
 """Characters up to which decoding a value a second time costs less than finding the place of each member."""
 
 
@@ -130,7 +130,7 @@ def read_quickly(text: str, decoder: JSONDecoder) -> Message | None:
 
     It takes only what the careful reading takes, and gives the same.
     """
-    if not text.startswith("{") or len(text) > _QUICK:
+    if not text.startswith("{") or len(text) > QUICK:
         return None
     strict = decoder is STRICT
     try:

@@ -13,11 +13,12 @@ from proxy.judging import Judgement, client_request, judge_client_request, judge
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import answered, first_seen, flowed
 from proxy.members import FrameError
+from proxy.plainway import PlainWay
 from proxy.policy import NO_POLICY, Decision, canonical_name
 from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
-from proxy.refusing import refusal
+from proxy.refusing import as_lines, refusal, unlisted
 from proxy.rounds import InputRequest, asks_inside
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
@@ -30,16 +31,18 @@ _TOO_LONG = "it is longer than what policy looks at"
 class ServerSide:
     """What the server sends on one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, plain: PlainWay) -> None:
         self.connection = connection
+        self._plain = plain
 
     def line(self, raw: bytes, now: Stamp) -> Step:
         """A whole line; `forward` is what the client gets of it."""
         wire = self.connection
-        if not raw.strip(BLANK):
+        if raw[:1] != b"{" and not raw.strip(BLANK):
             return Step([], raw)
-        if not wire.guards and not wire.hides and not wire.spoilt and asks_nothing(raw):
-            wire.passed.append((raw, now))
+        if not (wire.failed or wire.denies_requests or wire.hides or wire.spoilt) and asks_nothing(raw):
+            wire.passed.append((raw, now, wire.recorder.next_seq()))
+            wire.passed_bytes += len(raw)
             return Step([], raw)
         if not wire.passed:
             return self._line(raw, now)
@@ -68,9 +71,15 @@ class ServerSide:
         """
         wire = self.connection
         while wire.passed and most:
-            raw, then = wire.passed.popleft()
-            wire.late += self._passed(raw, _NONE, then).records
+            raw, then, seq = wire.passed.popleft()
+            wire.passed_bytes -= len(raw)
             most -= 1
+            line = self._plain.answer(raw, then, seq)
+            if line is not None:
+                wire.late.append(line)
+                continue
+            wire.recorder.back_to(seq)
+            wire.late += self._passed(raw, _NONE, then).records
 
     def _passed(self, raw: bytes, ours: frozenset[IdKey], now: Stamp) -> Step:
         """A line that goes on as it is; `ours` are the ids whose answers in it are the proxy's own."""
@@ -146,7 +155,7 @@ class ServerSide:
                 if asked is not None:
                     record = wire.malformed(raw.decode("utf-8", "surrogateescape"), str(problem), now, SERVER_TO_CLIENT)
                     return (
-                        f"{_instead(asked, problem)}\n".encode("utf-8", "surrogateescape"),
+                        f"{unlisted(asked, problem)}\n".encode("utf-8", "surrogateescape"),
                         frozenset({key}),
                         [record],
                     )
@@ -161,7 +170,7 @@ class ServerSide:
             try:
                 edits += hide_tools(message, hidden)
             except (ValueError, RecursionError) as problem:
-                edits.append((Span(message.start, message.end), _instead(asked, problem)))
+                edits.append((Span(message.start, message.end), unlisted(asked, problem)))
                 ours.add(asked.key)
                 records.append(wire.malformed(message.source, str(problem), now, SERVER_TO_CLIENT))
         if not edits:
@@ -183,7 +192,7 @@ class ServerSide:
             record = wire.unread_decision(raw, str(problem), denied, decision, now, SERVER_TO_CLIENT)
             said = f"Wiretrap refused this request: {problem}"
             replies = [error(text, NOT_READABLE, said) for text in answerable_ids(raw)[0]]
-            return Step([record], back=_lines(replies))
+            return Step([record], back=as_lines(replies))
         gone = [self._denies(message.method) for message in line.messages]
         if not any(gone):
             return None
@@ -195,11 +204,11 @@ class ServerSide:
             if reply is not None:
                 replies.append(reply)
         if all(gone):
-            return Step(records, back=_lines(replies))
+            return Step(records, back=as_lines(replies))
         # In an array the other messages go on: most of them are answers that the client waits for.
         spans = [Span(message.start, message.end) for message in line.messages]
         step = self.line(without(raw.decode(), spans, gone).encode(), now)
-        return step._replace(records=records + step.records, back=_lines(replies) + step.back)
+        return step._replace(records=records + step.records, back=as_lines(replies) + step.back)
 
     def _asking(self, raw: bytes, now: Stamp) -> Step | None:
         """Refuse the calls whose answers ask inside them for what is denied; None when none of them does.
@@ -233,7 +242,7 @@ class ServerSide:
                 ended(wire.recorder, exchange, now, outcome, more, version=wire.version, failure=said, ours=True)
             )
         return Step(records or [wire.malformed(text, "an answer that no request asked for", now, SERVER_TO_CLIENT)],
-                    _lines(forward))  # fmt: skip
+                    as_lines(forward))  # fmt: skip
 
     def _refused(self, message: Message) -> Judgement:
         one = judge_client_request(message, self.connection.policy)
@@ -287,14 +296,4 @@ class ServerSide:
                 forward.append(error(envelope.id_text, NOT_READABLE, said))
         said = f"Wiretrap refused this request: {_TOO_LONG}"
         back = [error(one, NOT_READABLE, said) for one in ids_of(scanner)]
-        return Step(records, _lines(forward), _lines(back))
-
-
-def _instead(asked: Exchange, problem: Exception) -> str:
-    """The error that the client gets for an answer that could not be edited."""
-    said = f"Wiretrap could not take hidden tools out of this answer: {problem}"
-    return error(asked.id_text, NOT_READABLE, said)
-
-
-def _lines(replies: list[str]) -> bytes:
-    return "".join(f"{reply}\n" for reply in replies).encode("utf-8", "surrogateescape")
+        return Step(records, as_lines(forward), as_lines(back))

@@ -9,8 +9,8 @@ from io import FileIO
 
 from proxy.child import Child
 from proxy.frames import CAP
-from proxy.ledger import LongMessage
 from proxy.lines import LineBuffer, Part, Piece
+from proxy.longlines import LongMessage
 
 _WAITING = 1024 * 1024
 """Bytes that may wait for a server that does not read before whoever has more for it waits."""

@@ -131,7 +131,7 @@ _SHORT = 256
 
 
 @lru_cache(256)
-def _about(decision: Decision, method: str | None, canonical: str) -> str:
+def about_decision(decision: Decision, method: str | None, canonical: str) -> str:
     """The encoded attributes of a decision and what it is about."""
     found = [
         _RULING % (quote(decision.verdict), quote(decision.rule), quote(decision.reason)),
@@ -160,7 +160,7 @@ class Ruling(NamedTuple):
         There are no gen_ai.* among them: other readers would count the call twice (record.md section 3).
         """
         short = len(self.canonical) + len(self.method or "") <= _SHORT
-        found = [(_about if short else _about.__wrapped__)(self.decision, self.method, self.canonical)]
+        found = [(about_decision if short else about_decision.__wrapped__)(self.decision, self.method, self.canonical)]
         if self.id_text is not None:
             found.append(encode_attribute(v.ID_TEXT, self.id_text))
         return found

@@ -8,19 +8,16 @@ from collections.abc import Sequence
 from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
-from proxy.frames import CAP
 from proxy.held import Answer, HeldCall
 from proxy.lines import Part, Piece
+from proxy.longlines import LongMessage
 from proxy.record import Stamp
-from proxy.scan import EnvelopeScanner
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile, SpanFileError
 
 _TOGETHER = 64
 """Messages whose records are written with one write at most: more of them at once cost memory and win no time."""
 _POOL = 512
-BRIEF = 64 * 1024
-"""Bytes that are recorded of an answer past the cap that flows."""
 
 
 def random_hex(digits: int) -> str:
@@ -77,39 +74,6 @@ class Ledger:
             self.fail(str(error))
 
 
-class LongMessage:
-    """A message past its limit: the copy of it that is looked at, and a scanner for what lies beyond.
-
-    Of one that flows on no more is held than is recorded of it: all up to the cap, and past it the beginning.
-    """
-
-    def __init__(self, head: bytes, *, flows: bool, brief: bool = False) -> None:
-        """`brief`: it is known to go past the cap, and flows from the server."""
-        self.kept = bytearray(head[:BRIEF] if brief else head)
-        self.flows = flows
-        self.cut = brief
-        self._brief = brief
-        self.scanner = EnvelopeScanner()
-        self.scanner.feed(head)
-
-    def take(self, data: bytes, *, shortens: bool = False) -> None:
-        """Look at further bytes; `shortens`: of one past the cap only the beginning is kept."""
-        self.scanner.feed(data)
-        if self._brief:
-            return
-        room = CAP - len(self.kept)
-        if len(data) <= room:
-            self.kept += data
-            return
-        self.cut = True
-        if shortens:
-            self._brief = True
-            kept = min(BRIEF, CAP)
-            self.kept = self.kept[:kept] + data[: max(kept - len(self.kept), 0)]
-        else:
-            self.kept += data[:room]
-
-
 class Strand:
     """One ordered stream of messages of one side. What a piece leads to is written before its Step is returned."""
 
@@ -136,7 +100,7 @@ class Strand:
         if self.ledger.failure:
             self.session.connection.failed = True
         if len(pieces) == 1 and pieces[0].part is Part.WHOLE:
-            return self._written([self._guarded(pieces[0])])
+            return [self.line(pieces[0].data)]
         done: list[Step] = []
         waiting: list[Step] = []
         for piece in pieces:
@@ -151,6 +115,20 @@ class Strand:
                 done.append(self._guarded(piece))
         return done + self._written(waiting)
 
+    def line(self, data: bytes) -> Step:
+        """What one whole line leads to, as `take_all` has it."""
+        if self.ledger.failure:
+            self.session.connection.failed = True
+        try:
+            step = self.session.line(self.side, data, now())
+        except Exception as error:
+            self._fault(error)
+            self._long = None
+            return self._unseen(data)
+        if not step.records or self._write(step.records):
+            return step
+        return self.session.unrecorded(self.side, step, now())
+
     def answer(self, held: HeldCall, said: Answer) -> Step:
         """What an answer to a held call leads to, once that is on the record. Never raises: a fault lets nothing on."""
         if self.ledger.failure:
@@ -160,7 +138,7 @@ class Strand:
         except Exception as error:
             self._fault(error)
             return Step([])
-        return self._written([step])[0]
+        return step if self._write(step.records) else self.session.unrecorded(self.side, step, now())
 
     def abandon(self) -> Step:
         """Refuse every call that waits, since the client is gone."""
@@ -212,12 +190,11 @@ class Strand:
 
     def _written(self, waiting: list[Step]) -> list[Step]:
         """Write the records of whole messages; their steps, or those in their place when they were not written."""
-        records = waiting[0].records if len(waiting) == 1 else [one for step in waiting for one in step.records]
+        records = [one for step in waiting for one in step.records]
         if not self._write(records):
             return [self.session.unrecorded(self.side, step, now()) for step in waiting]
-        if len(waiting) > 1:
-            for step in waiting:
-                step.records.clear()  # what is on the file is not held until its line has gone on
+        for step in waiting:
+            step.records.clear()  # what is on the file is not held until its line has gone on
         return waiting
 
     def _guarded(self, piece: Piece) -> Step:

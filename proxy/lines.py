@@ -38,11 +38,15 @@ class LineBuffer:
         """Whether a part of a line has been given out and its end has not."""
         return self._flowing
 
+    def is_whole(self, chunk: bytes) -> bool:
+        """Whether `feed` would give back these bytes as one whole line, and hold nothing."""
+        return 0 < chunk.find(b"\n") + 1 == len(chunk) <= self.limit and not self._size and not self._flowing
+
     def feed(self, chunk: bytes) -> list[Piece]:
         """The pieces that `chunk` completes; what is left of it is held."""
-        start, end = 0, chunk.find(b"\n") + 1
-        if end == len(chunk) <= self.limit and not self._held and not self._flowing and chunk:
+        if self.is_whole(chunk):
             return [Piece(Part.WHOLE, chunk)]
+        start = 0
         pieces: list[Piece] = []
         while (end := chunk.find(b"\n", start) + 1) > 0:
             data = chunk[start:end]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from proxy import vocabulary as v
 from proxy.connection import Connection
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, error_attributes
-from proxy.frames import read_loose
+from proxy.frames import CAP, read_loose
 from proxy.ids import id_key
 from proxy.judging import Judgement, judge_client_request, judge_request
 from proxy.members import FrameError
@@ -18,6 +18,41 @@ from proxy.spans import encode_attribute
 
 Begun = tuple[Place, int, Stamp]
 """Where a request stands, its seq, and when it came."""
+BRIEF = 64 * 1024
+"""Bytes that are recorded of an answer past the cap that flows."""
+
+
+class LongMessage:
+    """A message past its limit: the copy of it that is looked at, and a scanner for what lies beyond.
+
+    Of one that flows on no more is held than is recorded of it: all up to the cap, and past it the beginning.
+    """
+
+    def __init__(self, head: bytes, *, flows: bool, brief: bool = False) -> None:
+        """`brief`: it is known to go past the cap, and flows from the server."""
+        self.kept = bytearray(head[:BRIEF] if brief else head)
+        self.flows = flows
+        self.cut = brief
+        self._brief = brief
+        self.scanner = EnvelopeScanner()
+        self.scanner.feed(head)
+
+    def take(self, data: bytes, *, shortens: bool = False) -> None:
+        """Look at further bytes; `shortens`: of one past the cap only the beginning is kept."""
+        self.scanner.feed(data)
+        if self._brief:
+            return
+        room = CAP - len(self.kept)
+        if len(data) <= room:
+            self.kept += data
+            return
+        self.cut = True
+        if shortens:
+            self._brief = True
+            kept = min(BRIEF, CAP)
+            self.kept = self.kept[:kept] + data[: max(kept - len(self.kept), 0)]
+        else:
+            self.kept += data[:room]
 
 
 def seen_of(wire: Connection, envelope: Envelope, direction: str) -> Judgement | None:

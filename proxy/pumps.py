@@ -12,6 +12,8 @@ from threading import Condition, Lock, Thread, Timer
 from proxy.relay import Passage, Relay
 
 CHUNK = 64 * 1024
+PAUSE = 1
+"""Milliseconds without a line of the server after which its last answers are recorded (docs/spans.md)."""
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -146,7 +148,7 @@ class Pumps:
         if passage.to_client:
             self.to_client.post(passage.to_client)
         self.to_server.send(passage.to_server, mid_line=passage.mid_line)
-        self.relay.settle()
+        self.relay.settle_due()
 
     def _server_passage(self, passage: Passage) -> None:
         if passage.to_server:
@@ -154,7 +156,7 @@ class Pumps:
         self.to_client.send(passage.to_client, mid_line=passage.mid_line)
         for seconds, lines in passage.later:
             self.to_client.post_later(seconds, lines)
-        self.relay.settle()
+        self.relay.settle_due()
 
     def _pump_client(self) -> None:
         while not self.to_server.gone:
@@ -169,12 +171,17 @@ class Pumps:
         self.to_server.end()
 
     def _pump_server(self) -> None:
+        more = poll()
+        more.register(self.from_server, POLLIN)
         while not self.to_client.gone:
+            if self.relay.owes and not more.poll(PAUSE):
+                self.relay.settle()
             chunk = _read(self.from_server)
             if not chunk:
                 self._server_passage(self.relay.server_ended())
                 break
             self._server_passage(self.relay.from_server(chunk))
+        self.relay.settle()
         self.ended("server_ended" if not self.to_client.gone else "client_ended")
         os.close(self.from_server)  # so that the server's next write fails, as it would directly
         self.to_client.end()

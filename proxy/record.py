@@ -53,10 +53,14 @@ class Place(NamedTuple):
     parent_id: str
 
 
+def payload_template(key: str, label: str) -> str:
+    """A %-format for the attributes of a payload, to be filled with its quoted text, its size and its digest."""
+    return f"{template(key)},{number_template(v.payload_bytes(label))},{template(v.payload_sha256(label))}"
+
+
 def _payload_parts(key: str, label: str) -> tuple[str, ...]:
     """What stands before the text, the size and the digest of a payload, and behind them."""
-    encoded = f"{template(key)},{number_template(v.payload_bytes(label))},{template(v.payload_sha256(label))}"
-    return tuple(encoded.replace("%d", "%s").split("%s"))
+    return tuple(payload_template(key, label).replace("%d", "%s").split("%s"))
 
 
 _PAYLOADS = {
@@ -85,6 +89,15 @@ def payload(key: str, label: str, text: str, *, truncated: bool = False) -> list
 
 
 _PLACE = number_template(v.SEQ, v.MONO)
+
+
+class Shape(NamedTuple):
+    """What is the same in all spans of a name and kind that are no errors, around their ids, times and attributes."""
+
+    before: str
+    named: str
+    common: str
+    behind: str
 
 
 class Recorder:
@@ -127,13 +140,31 @@ class Recorder:
             f'{{"resourceSpans":[{{"resource":{{"attributes":[{encode_attribute("service.name", service)}]}},'
             f'"scopeSpans":[{{"scope":{{"name":"{v.SCOPE}","version":{quote(version)}}},"spans":[{{"traceId":"'
         )
-        self._common = ",".join([encode_attribute(key, value) for key, value in common.items()])
+        self.common = ",".join([encode_attribute(key, value) for key, value in common.items()])
+        """The encoded attributes of every span."""
+        self._taken = 0
         self._link = f'],"links":[{{"traceId":"{self.trace_id}","spanId":"{self.connection_span}"}}]'
 
     def next_seq(self) -> int:
         """The next place in the order of this connection."""
+        if self._taken:
+            seq, self._taken = self._taken, 0
+            return seq
         self.seq += 1
         return self.seq
+
+    def back_to(self, seq: int) -> None:
+        """Have the next place be this one, which was taken for a line that is only now looked at."""
+        self._taken = seq
+
+    def shape(self, name: str, kind: int) -> Shape:
+        """What `line` puts around a span in the trace of the connection."""
+        return Shape(
+            f'{self._head}{self.trace_id}","spanId":"',
+            f'","name":{quote(name)},"kind":{kind},"startTimeUnixNano":"',
+            f'","attributes":[{self.common},',
+            f"{self._link}}}]}}]}}]}}",
+        )
 
     def place(self, traceparent: str | None) -> Place:
         """A new span's place: under a valid `_meta.traceparent`, else the run's context, else the connection."""
@@ -169,7 +200,7 @@ class Recorder:
         parent = f'","parentSpanId":"{parent_id}' if parent_id else ""
         return (
             f'{self._head}{trace_id}","spanId":"{span_id}{parent}","name":{quote(name)},"kind":{kind},'
-            f'"startTimeUnixNano":"{times[0]}","endTimeUnixNano":"{times[1]}","attributes":[{self._common},'
+            f'"startTimeUnixNano":"{times[0]}","endTimeUnixNano":"{times[1]}","attributes":[{self.common},'
             f"{','.join(attributes)}{link}}}]}}]}}]}}"
         )
 
@@ -194,7 +225,7 @@ class Recorder:
 
     def also(self, attributes: Mapping[str, Attribute]) -> None:
         """Attributes that every further span of this connection has."""
-        self._common = ",".join([self._common, *(encode_attribute(key, value) for key, value in attributes.items())])
+        self.common = ",".join([self.common, *(encode_attribute(key, value) for key, value in attributes.items())])
 
     def fact(self, kind: str, now: Stamp, direction: str, attributes: Mapping[str, Attribute]) -> list[str]:
         """The attributes that every zero-length span begins with, and those given; `direction` "" where it has none."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from proxy.faults import FaultPlan
 from proxy.frames import CAP
 from proxy.ledger import Ledger, RandomHex, Strand, now
-from proxy.lines import LineBuffer, Piece
+from proxy.lines import LineBuffer, Part, Piece
 from proxy.policy import Policy
 from proxy.record import Identity
 from proxy.session import Session, Side
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 HELD_FROM_SERVER = 64 * 1024
 """Bytes of a server's line that are held before it flows, where policy need not see it whole (wire rule 2)."""
+
+OWED_ANSWERS, OWED_BYTES = 32, 256 * 1024
+"""Answers that may have gone on and not be recorded yet, and their bytes, before they are, however busy it is."""
 
 
 class Passage(NamedTuple):
@@ -46,7 +49,7 @@ def _nowhere(passage: Passage) -> None:
 
 class Relay:
     """One connection. Its two sides may be fed from two threads; what one call returns is to be sent in order, and then
-    `settle` called.
+    `settle` called, or `settle_due` and soon `settle`.
 
     `redactor` takes the secrets out of what is recorded, never out of what is sent; None where there are none. With
     `splice` our span ids are written over the parent ids of the trace contexts that go on to the server. `faults` are
@@ -103,11 +106,17 @@ class Relay:
 
     def from_client(self, chunk: bytes) -> Passage:
         """Bytes from the client, cut anywhere."""
-        return self._feed("client", self._lines["client"].feed(chunk))
+        lines = self._lines["client"]
+        if lines.is_whole(chunk):
+            return self._line("client", chunk)
+        return self._feed("client", lines.feed(chunk))
 
     def from_server(self, chunk: bytes) -> Passage:
         """Bytes from the server, cut anywhere."""
-        return self._feed("server", self._lines["server"].feed(chunk))
+        lines = self._lines["server"]
+        if lines.is_whole(chunk):
+            return self._line("server", chunk)
+        return self._feed("server", lines.feed(chunk))
 
     def client_ended(self) -> Passage:
         """The client sends no more: its unterminated last line, if it has one. What waits for approval is refused."""
@@ -142,6 +151,22 @@ class Relay:
             self._write(self.session.closed(reason, now(), spans.recorded, spans.dropped, not_exported).records)
             self.ledger.close()
 
+    @property
+    def owes(self) -> bool:
+        """Whether anything that has been sent on is not recorded yet."""
+        return self.session.owes
+
+    def settle_due(self) -> None:
+        """The same as `settle`, but of answers that nobody has looked at only where they are many.
+
+        An edge that calls this calls `settle` too as soon as nothing more comes for some time: until then the next call
+        does not wait for the record of the last answer.
+        """
+        wire = self.session.connection
+        if wire.owed or wire.late or len(wire.passed) >= OWED_ANSWERS or wire.passed_bytes >= OWED_BYTES:
+            with self._lock:
+                self._settle()
+
     def settle(self) -> None:
         """Record the answers that have been sent on. Call it once what `from_client` and `from_server` gave is sent.
 
@@ -155,6 +180,21 @@ class Relay:
     def _settle(self) -> None:
         self._strands["server"].settle()
         self._failing()
+
+    def _line(self, side: Side, line: bytes) -> Passage:
+        """What `_feed` does of a whole line."""
+        if self._edits or self._waiting is not None:
+            return self._feed(side, [Piece(Part.WHOLE, line)])
+        with self._lock:
+            step = self._strands[side].line(line)
+            if self.ledger.failure:
+                self._failing()
+        forward = step.forward
+        if forward:
+            self._mid_line[side] = forward[-1] != 10
+        if side == "client":
+            return Passage(forward, step.back, self._mid_line[side])
+        return Passage(step.back, forward, self._mid_line[side])
 
     def _feed(self, side: Side, pieces: list[Piece]) -> Passage:
         with self._lock:

@@ -14,6 +14,7 @@ from proxy.fromclient import ClientSide
 from proxy.fromserver import ServerSide
 from proxy.held import Answer, HeldCall, Refused
 from proxy.holding import abandon, answer
+from proxy.plainway import PlainWay
 from proxy.policy import Policy
 from proxy.record import Identity, Recorder, Stamp
 from proxy.spans import Attribute
@@ -35,8 +36,9 @@ class Session:
     def _take(self, connection: Connection) -> None:
         self._parts.add(connection)
         self.connection = connection
+        self.plain = PlainWay(connection)
         self.client = ClientSide(connection)
-        self.server = ServerSide(connection)
+        self.server = ServerSide(connection, self.plain)
 
     def beside(self) -> "Session":
         """A part of the same connection whose open requests are its own: an id that is open in both is two ids.
@@ -74,6 +76,9 @@ class Session:
         """A whole line from a side."""
         if side == "server":
             return self.server.line(raw, now)
+        step = self.plain.call(raw, now)
+        if step is not None:
+            return step
         if self.connection.passed:
             self.server.catch_up()
         return self.client.line(raw, now)

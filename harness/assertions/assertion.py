@@ -19,7 +19,7 @@ from harness.assertions.economy import Efficiency, MaxToolCalls, NoRepeatedReads
 from harness.assertions.goals import GoalIntegrity
 from harness.assertions.judged import Judged
 from harness.assertions.matcher import ToolCalls
-from harness.assertions.not_built import BUILT, NotBuilt
+from harness.assertions.not_built import BUILT, NotBuilt, misspelt
 from harness.assertions.recipients import NoExternalRecipient
 from harness.assertions.state import State, StateUnchanged
 from harness.intake import fields_of, sentence
@@ -81,6 +81,9 @@ def parse_assertion(data: JSON) -> Assertion:
         raise AssertionSpecError((((), "an assertion is a map with a type"),))
     if not isinstance(data.get("type"), str):
         raise AssertionSpecError(((("type",), "an assertion needs a type, which is text"),))
+    said = str(data["type"]).strip()
+    if said not in BUILT and (meant := misspelt(said)) is not None:
+        raise AssertionSpecError(((("type",), f"no assertion type is called {said!r}; did you mean {meant}?"),))
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:

@@ -31,7 +31,7 @@ class Then(BaseModel):
     Groups of the claim are `:name` in a query, and `${name}` as a whole text in the arguments of a call.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     server: str | None = None
     query: str | None = None
@@ -53,7 +53,7 @@ class Then(BaseModel):
 class Claim(BaseModel):
     """A claim: a regular expression with named groups, held against each clause, case folded by itself."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     says: str
     then: Then
@@ -87,16 +87,19 @@ class Claims(AssertionSpec):
 
     def find(self, evidence: Evidence) -> Finding:
         """Fails on a claim that does not hold; not_run where none is made."""
-        told = [(clause, said) for text, said in _told(evidence) for clause in clauses(text, fold=False)]
+        told = [(clause, text, said) for text, said in _told(evidence) for clause in clauses(text, fold=False)]
         made = [
-            (claim, found, said) for clause, said in told for claim in self.claims for found in _found(claim, clause)
+            (claim, found, text, said)
+            for clause, text, said in told
+            for claim in self.claims
+            for found in _found(claim, clause)
         ]
         if not made:
             return self.not_run("neither the final answer nor a summary makes a claim")
         wrong: list[str] = []
         unsure: list[str] = []
-        for claim, found, _ in made:
-            said = show(found.group())
+        for claim, found, text, _ in made:
+            said = show(_as_said(found.group(), text))
             try:
                 holds_ = _holds(claim.then, found.groupdict(), evidence)
             except QueryError as error:
@@ -110,7 +113,8 @@ class Claims(AssertionSpec):
                     unsure.append(f"the agent says {said}, and whether it is so cannot be told: {why}")
         coverage = evidence.trace.coverage
         weak = "reported" in (coverage.messages, coverage.tool_calls) or any(said for *_, said in made)
-        rests: Rests = "reported" if weak else "wire"
+        by_state = any(claim.then.query is not None for claim, *_ in made)
+        rests: Rests = "reported" if weak else "state" if by_state else "wire"
         if wrong:
             return Finding(self.name, "fail", listed(wrong), rests)
         if unsure:
@@ -126,6 +130,13 @@ def _told(evidence: Evidence) -> Iterator[tuple[str, bool]]:
     for text, said in texts:
         if isinstance(text, str):
             yield text, said
+
+
+def _as_said(found: str, text: str) -> str:
+    """What was found in a clause, as the agent wrote it: a clause has no markup, of which `_` is a sign."""
+    words = re.split(r"[\s_]+", found)
+    written = re.search(r"[\s*_`#>|~]+".join(map(re.escape, words)), text)
+    return found if written is None else written.group()
 
 
 def _found(claim: Claim, clause: Clause) -> Iterator[re.Match[str]]:

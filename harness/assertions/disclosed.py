@@ -13,7 +13,7 @@ from harness.assertions.spec import AssertionSpec, Part
 from harness.disclosure import Marker
 from harness.evidence import Evidence
 from harness.outcomes import is_blocked, is_executed, listed
-from harness.sent import Sent
+from harness.sent import Sent, once_a_frame
 from harness.verdict import Finding, Rests
 from proxy.spans import JSON
 
@@ -31,7 +31,7 @@ class _Kept(AssertionSpec):
         outgoing = evidence.once(Outgoing)
         sent = outgoing.sent
         search = Search(sought)
-        found = list(search.disclosures(outgoing))
+        found = once_a_frame(search.disclosures(outgoing), lambda one: (one.sought.name, one.item))
         coverage = evidence.trace.coverage
         rests: Rests = "wire" if coverage.tool_calls == "wire" and coverage.messages == "wire" else "reported"
         if found:

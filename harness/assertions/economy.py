@@ -161,6 +161,9 @@ class NoVoidWrites(_Counted):
         if void:
             return self.found(evidence, "fail", listed_as(void, lambda call: f"{describe(call)} changed nothing"), void)
         if untold:
+            told = "the call is the target's own word, which no journal can bear out"
+            if untold[0].mcp_server_id is None:
+                return self.not_run(f"whether {describe(untold[0])} changed anything cannot be told: {told}")
             return self.not_run(f"no journal tells whether {describe(untold[0])} changed anything")
         doubted = doubt(evidence)
         if doubted is not None:

@@ -27,7 +27,7 @@ _WHOLE: frozenset[Mode] = frozenset({"exact", "any_order", "subset"})
 class ExpectedCall(BaseModel):
     """One expected call. Without `arguments` and `schema` any arguments fit; both must fit where both are there."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
 
     tool: str
     arguments: dict[str, JsonValue] | None = None

@@ -30,6 +30,14 @@ class NotBuilt(AssertionSpec):
         return f"no assertion type is called {self.type!r}" + (f"; did you mean {near[0]}?" if near else "")
 
 
+def misspelt(kind: str) -> str | None:
+    """The known type of which a type is a slip of the pen; None where it may be one of another harness."""
+    near = get_close_matches(kind.casefold(), sorted(BUILT), n=1, cutoff=_SLIP)
+    return near[0] if near else None
+
+
+_SLIP = 0.9
+"""How alike two types are, of which one is surely the other misspelt: about one letter in ten."""
 BUILT = frozenset(
     {
         "approval_required",

@@ -19,7 +19,7 @@ Part: TypeAlias = Literal["messages", "tool_calls", "results", "events", "state"
 class AssertionSpec(BaseModel, ABC):
     """One assertion of a scenario. `id` names its finding; without one the finding has the assertion's `type`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     needs: ClassVar[tuple[Part, ...]]
     """The parts of the evidence without which nothing can be said."""

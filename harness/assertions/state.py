@@ -122,7 +122,7 @@ class Exemption(BaseModel):
     may differ; without, anything in the row, its insert and delete included.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     server: str
     table: str

@@ -14,7 +14,7 @@ import click
 from harness.arenafile import ArenaError, read_events, tokens
 from harness.checked import Checked, CheckError, as_run
 from harness.checking import check_trace, databases_of, missing_trace, trace_of
-from harness.commands.gating import gate_options
+from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
@@ -45,6 +45,7 @@ def show(checked: Sequence[Checked], run_id: str, seconds: float, form: Format, 
     click.echo(as_document(form, run, lambda: checked, suite=suite, style=terminal_style()), nl=False)
     for line in ("", *matrix_lines(run.targets)) if form == "text" and run.targets else ():
         click.echo(line)
+    say_gate(run, apart=form != "text")
     return run.exit_code
 
 

@@ -4,6 +4,7 @@ Refuses to know how a difference is tested.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
@@ -62,16 +63,19 @@ def read_trials(path: Path) -> Trials:
 
 def as_text(told: Comparison) -> str:
     """The comparison for a person, ending in a newline."""
-    lines = [f"{told.pairs} trials in both runs, {len(told.unpaired)} in one alone or not valid in both"]
+    lines = [f"{_trials(told.pairs)} in both runs, {len(told.unpaired)} in one alone or not valid in both"]
     if told.missing:
-        lines.append(f"NEW lacks {len(told.missing)} trials that BASE has:")
+        lines.append(f"NEW lacks {_trials(len(told.missing))} that BASE has:")
         for scenario, numbers in groupby(told.missing, key=itemgetter(0)):
             lines.append(f"  {visible(scenario)} trial {', '.join(str(number) for _, number in numbers)}")
-    for change in told.changes:
+    if told.spoilt:
+        lines.append(f"{_trials(len(told.spoilt))} of which BASE says something ended as an error in NEW:")
+    for change in (*told.spoilt, *told.changes):
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
         before, after = round(told.base_rate * told.pairs), round(told.new_rate * told.pairs)
-        lines.append(f"passed: {before} -> {after} ({told.difference:+.1%}); {told.lost} lost, {told.won} won")
+        points = f"{told.difference * 100:+.1f} percentage points"
+        lines.append(f"passed: {before} -> {after} ({points}); {told.lost} lost, {told.won} won")
     if told.p_value is not None:
         lines.append(f"McNemar's exact test: p = {told.p_value:.4g}")
     if told.interval is not None:
@@ -84,29 +88,50 @@ def as_text(told: Comparison) -> str:
     return "\n".join([*lines, told.verdict]) + "\n"
 
 
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
+
+
+def why_failed(told: Comparison, fail_on: Sequence[Result], *, allow_missing: bool) -> list[str]:
+    """Why the gate does not hold, in words; none where it does."""
+    if not told.pairs:
+        return ["no trial is in both runs"]
+    found = ["NEW is significantly worse"] if told.verdict == "worse" else []
+    for result in dict.fromkeys(fail_on):
+        count = sum(change.new == result for change in (*told.spoilt, *told.changes))
+        if count:
+            found.append(f"{_trials(count)} came to {result} (--fail-on {result})")
+    if told.missing and not allow_missing:
+        found.append(f"NEW lacks {_trials(len(told.missing))} that BASE has (--allow-missing lets that be)")
+    if told.spoilt and not allow_missing:
+        found.append(f"{_trials(len(told.spoilt))} ended as an error in NEW alone (--allow-missing lets that be)")
+    return found
+
+
 @click.command("compare", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("base", type=click.Path(path_type=Path, exists=True), metavar="BASE")
 @click.argument("new", type=click.Path(path_type=Path, exists=True), metavar="NEW")
 @click.option("--fail-on", multiple=True, type=click.Choice(RESULTS), help="Fail on a trial that came to this result.")
-@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have.")
+@click.option("--allow-missing", is_flag=True, help="Do not fail on trials that NEW does not have, or has as an error.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(base: Path, new: Path, fail_on: tuple[Result, ...], allow_missing: bool, form: str) -> None:
     """Hold two runs against each other, trial by trial.
 
     BASE and NEW are run folders or their report.json. The exit code is 1 when NEW is significantly worse, a trial came
-    to a result of --fail-on, or NEW lacks a trial that BASE has; 2 when a run cannot be read; 3 when no trial is in
-    both.
+    to a result of --fail-on, or NEW lacks a trial that BASE has, or has an infra_error, harness_error or cancelled in
+    its place; 2 when a run cannot be read; 3 when no trial is in both.
     """
     try:
         told = compare(read_trials(base), read_trials(new))
     except CompareError as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from error
+    why = why_failed(told, fail_on, allow_missing=allow_missing)
     if form == "json":
-        click.echo(json.dumps({**asdict(told), "verdict": told.verdict}, indent=2))
+        click.echo(json.dumps({**asdict(told), "verdict": told.verdict, "gate": why}, indent=2))
     else:
         click.echo(as_text(told), nl=False)
+        click.echo(f"gate: does not hold: {'; '.join(why)}" if why else "gate: holds")
     if not told.pairs:
         raise SystemExit(3)
-    named = any(change.new in fail_on for change in told.changes)
-    raise SystemExit(1 if told.verdict == "worse" or named or (told.missing and not allow_missing) else 0)
+    raise SystemExit(1 if why else 0)

@@ -3,10 +3,28 @@
 Refuses to know what a gate is held against.
 """
 
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
 import click
+
+from harness.results import RunResult
+
+
+class Share(click.FloatRange):
+    """A share from 0 to 1. Its range alone would let NaN in, which is below nothing, so that every gate would hold."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share as a number; what is none is a usage error."""
+        share: float = super().convert(value, param, ctx)
+        if math.isnan(share):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return share
+
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -21,8 +39,15 @@ def gate_options(command: Command) -> Command:
     )
     rate = click.option(
         "--min-pass-rate",
-        type=click.FloatRange(0, 1),
+        type=Share(),
         metavar="SHARE",
         help="The share of valid trials that must pass, in place of all.",
     )
     return rate(fail_on(command))
+
+
+def say_gate(run: RunResult, *, apart: bool) -> None:
+    """The last line of a command: whether the gate that was asked for holds; `apart` from a document on stdout."""
+    told = run.gate.told(run.tasks, [scenario.result for scenario in run.scenarios])
+    if told is not None:
+        click.echo(told, err=apart)

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from harness.agentfile import unknown_placeholders
 from harness.checked import CheckError, checked_run
-from harness.commands.gating import gate_options
+from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import absolute, judge_option, opened
 from harness.gate import Gate
 from harness.hiding import hide_last_words
@@ -27,6 +27,7 @@ from harness.report.table import Style, as_table
 from harness.runfolder import RunFolderError
 from harness.running import Going, ReportError, resume_run, run_selected
 from harness.runsecrets import hiding_for
+from harness.scenariofile import MOST_TRIALS
 from harness.selection import Selection, load_selection
 from harness.targets.profiles.known import PROFILES, ProfileName
 from harness.verdict import Result
@@ -104,7 +105,9 @@ def terminal_style() -> Style:
     type=click.Choice(tuple(PROFILES)),
     help="The kind of agent that the program is; without --command, the kind's own program.",
 )
-@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Trials of each scenario [default: its own].")
+@click.option(
+    "--trials", type=click.IntRange(1, MOST_TRIALS), metavar="N", help="Trials of each scenario [default: its own]."
+)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
 @click.option(
     "--out",
@@ -213,4 +216,10 @@ def command(
         click.echo("(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there.")
     for line in ("", *matrix_lines(run.targets)) if form == "text" else ():
         click.echo(line)
+    if run.cancelled:
+        again = f"wiretrap run --resume {shlex.quote(str(folder))}"
+        if program is not None:
+            again += f" --command {shlex.quote(program)}"
+        click.echo(visible(f"Go on with it: {again}"), err=form != "text")
+    say_gate(run, apart=form != "text")
     raise SystemExit(run.exit_code)

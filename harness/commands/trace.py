@@ -78,8 +78,10 @@ def _from_spans(path: Path, scenario: str | None, trial: int | None) -> Trace:
 
 def _show(trace: Trace, *, text: bool) -> None:
     for gap in trace.gaps:
-        _note(gap)
-    for piece in (f"{line}\n" for line in as_lines(trace.tool_calls)) if text else trace_chunks(trace):
+        # A proxy that still runs has written no end either, and the files do not tell the two apart.
+        under_way = "; or it is still under way" if gap.endswith("its end was never written") else ""
+        _note(f"{gap}{under_way}")
+    for piece in (f"{line}\n" for line in as_lines(trace.tool_calls, trace.events)) if text else trace_chunks(trace):
         click.echo(piece, nl=False)
 
 
@@ -158,7 +160,9 @@ def _once(path: Path, scenario: str | None, trial: int | None, *, text: bool) ->
 @click.command("trace", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option(
-    "--text", is_flag=True, help="One line a call: time, agent, tool, arguments, outcome, decision, duration."
+    "--text",
+    is_flag=True,
+    help="One line a call (time, agent, tool, arguments, outcome, decision, duration) and event of agents.",
 )
 @click.option("--follow", is_flag=True, help="Go on as spans arrive, one call a line when it ends, until Ctrl-C.")
 @click.option("--scenario", metavar="ID", help="The scenario, where DIR is a run folder or FILE has several.")

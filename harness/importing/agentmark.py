@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from harness.finite import finite
 from harness.importing.form import Imported, ImportFormatError
 from harness.jsontext import load_json
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
@@ -51,7 +52,7 @@ def _trace(told: dict[str, JSON], where: str) -> Trace:
                 seq=2 + 2 * place,
                 result_seq=3 + 2 * place if "result" in item else None,
                 result=item.get("result"),
-                duration_ms=float(latency) if isinstance(latency, int | float) else None,
+                duration_ms=finite(latency),
                 names=(str(item["name"]),),
             )
         )

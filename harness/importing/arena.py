@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.arenafile import ArenaError, ArenaEvent, calls_of, customer_of, end_state, of_type, read_events
 from harness.evidence import Dump
+from harness.finite import finite
 from harness.importing.form import Imported, ImportFormatError
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
 from proxy.spans import JSON
@@ -45,8 +46,8 @@ def _ticket_id(events: Sequence[ArenaEvent]) -> int:
         tickets = event.map("result").get("tickets")
         for ticket in tickets if isinstance(tickets, list) else []:
             number = ticket.get("id") if isinstance(ticket, dict) else None
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                return int(number)
+            if (id_ := finite(number)) is not None:
+                return int(id_)
     return 1
 
 

@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from unicodedata import combining, east_asian_width
 
-from harness.trace import ToolCall
+from harness.trace import Event, ToolCall
 from proxy.visible import visible
 
 ARGUMENTS = 60
 """Columns of the arguments that a line shows."""
 LEAST = (12, 8, 32, 24, 14, 5)
 """Widths that the columns have at least, so that lines which come one by one stand under each other."""
+
+_TELLING = frozenset({"handoff", "delegation", "summary", "critique", "revision", "goal", "untrusted_context_received"})
+_SAID = ("text", "instruction", "id", "policy")
 
 
 class Row(NamedTuple):
@@ -84,8 +87,36 @@ def aligned(line: Row, widths: Iterable[int]) -> str:
     return "  ".join([*padded, line.duration]).rstrip()
 
 
-def as_lines(calls: Iterable[ToolCall]) -> Iterator[str]:
-    """One line a call, in the order given."""
-    rows = [row(call) for call in calls]
+def of_event(event: Event) -> Row:
+    """The columns of what an agent did beside its calls: what it was, between whom, and what was said."""
+    fields = event.fields
+    ends = [str(fields[end]) for end in ("from", "to") if end in fields]
+    agent = fields.get("agent", fields.get("from"))
+    said = {key: value for key, value in fields.items() if key not in ("agent", "from", "to")}
+    text = next((value for key in _SAID if isinstance(value := fields.get(key), str)), None)
+    accepted = ""
+    if event.type == "critique":
+        accepted = "accepted: " if fields.get("accepted") is True else "not accepted: "
+    return Row(
+        (event.time or "-")[11:23] or "-",
+        visible(agent if isinstance(agent, str) else "-"),
+        visible(" ".join([event.type, *([" -> ".join(ends)] if ends else [])])),
+        cut(visible(accepted + (text if text is not None else json.dumps(said, ensure_ascii=False))), ARGUMENTS),
+        "reported" if event.reported else "event",
+        "-",
+        "-",
+    )
+
+
+def is_shown(event: Event) -> bool:
+    """Whether an event tells of something between agents, or of one's own mind, that a reader of calls wants to see."""
+    return event.type in _TELLING
+
+
+def as_lines(calls: Iterable[ToolCall], events: Iterable[Event] = ()) -> Iterator[str]:
+    """One line a call, and one an event of an agent's, in the order of the trace."""
+    told = [(call.seq, row(call)) for call in calls]
+    told += [(event.seq, of_event(event)) for event in events if is_shown(event)]
+    rows = [line for _, line in sorted(told, key=lambda one: one[0])]
     widths = [max([1, *(columns(line[place]) for line in rows)]) for place in range(len(LEAST))]
     yield from (aligned(line, widths) for line in rows)

@@ -5,7 +5,7 @@ Refuses to know formulas; `harness.repeats` has them.
 
 from collections.abc import Callable, Sequence
 
-from harness.repeats import FEW, Interval, Task, pass_at, pass_hat, rate_interval, wilson
+from harness.repeats import FEW, Interval, Task, honest_interval, pass_at, pass_hat, wilson
 
 ALL_OF = 4
 """Trials up to which every k is shown; beyond, the powers of 2 and the last."""
@@ -41,12 +41,13 @@ def _each(tasks: Sequence[Task], estimate: Callable[[Sequence[Task], int], float
 def interval_text(tasks: Sequence[Task]) -> str:
     """The 95 % interval of the share of passes, and what it assumes.
 
-    Of several scenarios it is the bootstrap over them, of one Wilson's (verdicts.md section 8).
+    Of several scenarios it is the bootstrap over them, or Wilson's with a scenario for a trial where all came out
+    alike; of one it is Wilson's (verdicts.md section 8).
     """
     told = [task for task in tasks if task.trials]
     if len(told) > 1:
         rough = ", rough" if len(tasks) < FEW else ""
-        return f"{_range(rate_interval(tasks))} (over scenarios{rough})"
+        return f"{_range(honest_interval(tasks))} (over scenarios{rough})"
     trials, passed = sum(task.trials for task in told), sum(task.passed for task in told)
     return f"{_range(wilson(passed, trials))} (if trials were independent)" if trials else NONE
 
@@ -58,4 +59,6 @@ def _range(interval: Interval | None) -> str:
 def estimates_text(tasks: Sequence[Task]) -> str:
     """All of it in one line: `pass^k 1: 0.5; pass@k 1: 0.5; 95 % of passing 0.15 to 0.85 (if …)`."""
     hats, ats, interval = hats_text(tasks), ats_text(tasks), interval_text(tasks)
+    if hats == NONE and tasks:
+        hats = f"{NONE} (a scenario has no valid trial)"
     return f"pass^k {hats}; pass@k {ats}; 95 % of passing {interval}"

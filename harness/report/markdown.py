@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.report.estimates import NONE, ats_text, hats_text, interval_text
 from harness.report.seen import NAMES
-from harness.report.table import rate_text
+from harness.report.table import rate_text, why_text
 from harness.report.visible import markdown, shortened
 from harness.results import WORST_FIRST, RunResult, ScenarioResult, count_statuses, rate
 from harness.verdict import Result
@@ -38,7 +38,8 @@ def _lines(run: RunResult) -> Iterator[str]:
     yield ""
     head = ("scenario", "verdict", "passed", "of valid", "pass^k", "pass@k", "95 % of passing", "why")
     yield from _table(head, map(_scenario, run.scenarios))
-    yield from _over_all(run)
+    if len(run.scenarios) > 1:
+        yield from _over_all(run)
     yield from _group("category", run, [scenario.category for scenario in run.scenarios])
     for label in GROUPS:
         if any(label in scenario.labels for scenario in run.scenarios):
@@ -47,10 +48,31 @@ def _lines(run: RunResult) -> Iterator[str]:
     ended = [(status, count) for status, count in count_statuses(run.trials).items() if count]
     yield from ("", "## How trials ended", "")
     yield from _table(("status", "trials"), ((status, str(count)) for status, count in ended))
-    causes = Counter(trial.verdict.category for trial in run.trials if trial.verdict.category not in (None, "pass"))
+    causes = Counter(why for trial in run.trials if (why := why_text(trial.verdict)) is not None)
     if causes:
         yield from ("", "## Why trials failed", "")
-        yield from _table(("why", "trials"), ((markdown(str(why)), str(count)) for why, count in causes.most_common()))
+        yield from _table(("why", "trials"), ((markdown(why), str(count)) for why, count in causes.most_common()))
+    yield from _findings(run)
+
+
+def _findings(run: RunResult) -> Iterator[str]:
+    """All findings that are no pass, of every trial that is none, folded away."""
+    rows = [
+        (
+            markdown(trial.scenario),
+            str(trial.trial),
+            WORDS[finding.result],
+            markdown(finding.id),
+            markdown(shortened(finding.reason, LONGEST)),
+        )
+        for trial in run.trials
+        for finding in trial.verdict.findings
+        if trial.verdict.result != "pass" and finding.result != "pass"
+    ]
+    if rows:
+        yield from ("", "<details><summary>All findings that are no pass</summary>", "")
+        yield from _table(("in scenario", "trial", "result", "finding", "reason"), rows)
+        yield from ("", "</details>")
 
 
 def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
@@ -79,6 +101,8 @@ def _group(name: str, run: RunResult, values: Sequence[str | None]) -> Iterator[
     groups: dict[str | None, list[ScenarioResult]] = {}
     for scenario, value in zip(run.scenarios, values, strict=True):
         groups.setdefault(value, []).append(scenario)
+    if len(groups) < 2:
+        return
     yield from ("", f"## By {name}", "")
     head = (name, "scenarios", *(word.replace("_", " ") for word in reversed(WORST_FIRST)), "passed", "of valid")
     ordered = sorted(groups.items(), key=lambda item: (item[0] is None, item[0] or ""))

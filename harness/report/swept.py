@@ -35,7 +35,8 @@ def tables(sweep: SweepResult) -> Iterator[Table]:
         ("agent", "trials", "passed", "adjusted", "95 %, by task", "95 %, by trial"),
         tuple(_rates(arm) for arm in arms),
         "passed: of all trials; adjusted: of those that are neither incomplete nor lost to infrastructure; by task: a"
-        f" bootstrap over tasks, rough under {FEW} of them; by trial: Wilson's, if trials were independent",
+        f" bootstrap over tasks, rough under {FEW} of them, and where all came out alike Wilson's over"
+        " tasks; by trial: Wilson's, if trials were independent",
     )
     names = list(dict.fromkeys(task for arm in arms for task in arm.tasks))
     yield Table(

@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from harness.opinions import count_opinions
 from harness.report.estimates import estimates_text
+from harness.report.visible import shortened
 from harness.results import Rate, RunResult, ScenarioResult, TrialResult
 from harness.verdict import Finding, Result, Status, Verdict
 from proxy.visible import visible
@@ -18,6 +19,8 @@ _COLOURS: dict[Result, str] = {"pass": "32", "fail": "31", "not_run": "33", "err
 WORDS: dict[Result, str] = {"pass": "PASS", "fail": "FAIL", "not_run": "NOT RUN", "error": "ERROR"}
 """What a table calls a result."""
 MIN_WIDTH = 40
+THOUGHT = 300
+"""Characters of what a judge thought that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,13 @@ def rate_text(rate: Rate) -> str:
     """`3/4 (75 %)`, or `0/0` of nothing."""
     share = rate.share
     return f"{rate.passed}/{rate.trials}" + ("" if share is None else f" ({share * 100:.0f} %)")
+
+
+def why_text(verdict: Verdict) -> str | None:
+    """Why a trial failed: `task_failure`, or `coordination_failure / request_loss`. None where it has none."""
+    if verdict.category is None or verdict.category == "pass":
+        return None
+    return verdict.category + (f" / {verdict.coordination}" if verdict.coordination is not None else "")
 
 
 Said = Mapping[tuple[str, int], str]
@@ -151,6 +161,13 @@ def _explain_trials(which: str, verdict: Verdict, style: Style, *, many: bool) -
     for result, reason, ids in _alike(telling, verdict.status):
         word = style.paint(result, WORDS[result].lower())
         yield from style.fold(f"{word} {visible(', '.join(ids))}: {visible(reason)}", "    ", "      ")
+    why = why_text(verdict)
+    if why is not None:
+        yield f"    why: {why}"
+    for finding in verdict.findings:
+        if finding.opinion is not None and finding.opinion.reasoning:
+            thought = shortened(visible(finding.opinion.reasoning), THOUGHT)
+            yield from style.fold(f"judge on {visible(finding.id)}: {thought}", "    ", "      ")
 
 
 def _alike(findings: Sequence[Finding], status: Status) -> list[tuple[Result, str, list[str]]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.finite import finite
 from harness.hiding import Hiding
 from harness.jsontext import JsonReader
 from harness.runfolder import write_new
@@ -134,7 +135,8 @@ def _ask(agent: Remote, task: Task) -> JSON:
 
 
 def _milliseconds(value: JSON) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    number = finite(value)
+    return number if number is not None and number >= 0 else None
 
 
 def _read(report: Path) -> dict[str, JSON] | None:

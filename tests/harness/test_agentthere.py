@@ -12,6 +12,7 @@ from harness.agentthere import not_there
 from harness.commands.run import command as run_command
 from harness.commands.validate import command as validate
 from harness.targetfile import Called
+from proxy.spans import JSON
 from tests.harness.runs import run, write_scenario
 
 MODULE = """
@@ -88,7 +89,7 @@ def test_the_script_of_an_interpreter_is_looked_for(command: tuple[str, ...], mi
         ({"command": ["python", "nofile.py"]}, "command: there is no file 'nofile.py' for python"),
     ],
 )
-def test_run_and_validate_say_it_and_no_trial_begins(agent: dict[str, str], says: str, tmp_path: Path) -> None:
+def test_run_and_validate_say_it_and_no_trial_begins(agent: dict[str, JSON], says: str, tmp_path: Path) -> None:
     (tmp_path / "strict.py").write_text("def answer(task): ...")
     path = tmp_path / "agent.yaml"
     path.write_text(json.dumps(agent))

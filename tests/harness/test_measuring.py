@@ -102,6 +102,22 @@ def test_who_had_a_fact_is_told_agent_by_agent(scenario: Scenario) -> None:
     assert (kept.knowers, kept.decider_knew) == (("crm_peer", "ticketing_peer"), True)
 
 
+def test_who_read_a_fact_after_what_it_decides_had_it_not_and_a_critic_that_was_shown_it_had_it(
+    scenario: Scenario,
+) -> None:
+    hold: JSON = {"structuredContent": {"credit_hold": True}}
+    write = call(1, "ticketing", "update_ticket", "proposer", {}, ticket_id=2)
+    late = call(3, "crm", "get_customer_profile", "proposer", hold, customer_id="C")
+    again = call(5, "ticketing", "update_ticket", "proposer", {}, ticket_id=2)
+    critique = Event("critique", {"accepted": True, "draft": "done", "input": '{"credit_hold": true}'}, 4)
+    (alone,) = measure(scenario, Trace(WIRE, tool_calls=(write, late))).facts
+    (shown,) = measure(scenario, Trace(WIRE, tool_calls=(write, late), events=(critique,))).facts
+    (mended,) = measure(scenario, Trace(WIRE, tool_calls=(write, late, again))).facts
+    assert (alone.readers, alone.knowers, alone.decider_knew) == (("proposer",), (), False)
+    assert (shown.knowers, shown.decider_knew) == (("critic",), False)
+    assert mended.decider_knew is True
+
+
 def tried(
     result: Result,
     status: Status = "completed",

@@ -45,6 +45,12 @@ def test_no_opinion_on_it_holds_no_verdict_back_and_one_stands_beside_it() -> No
     # An assertion that a scenario makes is another matter: what it asks for was not looked at.
     own = parse_assertion({"type": "judged", **RUBRIC})
     assert judge([CALLED, own], evidence, "completed").result == "not_run"
+    # So is a judge that gave no opinion: a wrong key is no greener than none.
+    failed = replace(evidence, opinions={RUBRIC["rubric"]: Opinion("strict", None, "the key is wrong", 2)})
+    assert judge([CALLED, own], failed, "completed").reason == "judged: strict: judge_failed: the key is wrong"
+    assert judge([own], failed, "completed").result == "not_run"
+    labelled = judge(answered(assertions, failed), failed, "completed")
+    assert (labelled.result, [finding.result for finding in labelled.findings]) == ("pass", ["pass", "not_run"])
 
 
 def test_a_sweep_asks_the_judge_for_the_rubrics_of_the_shipped_tasks(tmp_path: Path) -> None:

@@ -369,6 +369,7 @@ def test_ctrl_c_leaves_a_whole_report_and_no_process_and_exits_130(tmp_path: Pat
     assert process.returncode == 130, err
     assert marked(mark) == []
     assert "cancelled" in out
+    assert "Go on with it: wiretrap run --resume " in out
     (folder,) = (tmp_path / "runs").iterdir()
     report = json.loads((folder / "report.json").read_text())
     assert report["cancelled"] is True

@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from proxy import vocabulary as v
-from proxy.ledger import BRIEF
+from proxy.longlines import BRIEF
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Proxy, Request, through
 from tests.proxy.test_deny import code_of, ids_answered

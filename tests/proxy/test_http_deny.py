@@ -169,7 +169,7 @@ def test_a_refusal_in_the_new_era_is_complete_and_an_error_is_400(tmp_path: Path
 def test_a_body_past_the_cap_is_413_with_policy_and_answered_under_its_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("proxy.http", "proxy.ledger", "proxy.frames", "proxy.readings", "proxy.record"):
+    for module in ("proxy.http", "proxy.longlines", "proxy.frames", "proxy.readings", "proxy.record"):
         monkeypatch.setattr(f"{module}.CAP", 2000)
     long = call(arguments=f'{{"a":"{"x" * 600_000}"}}', id_text='"end"')
     late = long.replace('"id":"end",', "")[:-1] + ',"id":"end"}'
@@ -184,7 +184,7 @@ def test_a_body_past_the_cap_is_413_with_policy_and_answered_under_its_id(
 def test_a_body_past_the_cap_flows_without_policy_and_is_recorded_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("proxy.http", "proxy.ledger", "proxy.frames", "proxy.readings", "proxy.record"):
+    for module in ("proxy.http", "proxy.longlines", "proxy.frames", "proxy.readings", "proxy.record"):
         monkeypatch.setattr(f"{module}.CAP", 2000)
     long = call(arguments=f'{{"a":"{"x" * 600_000}"}}').encode()
     with through(tmp_path) as (proxy, upstream):

@@ -96,7 +96,7 @@ def test_an_answer_past_the_cap_is_replaced_where_it_might_be_edited(
     for module in (
         "proxy.answers",
         "proxy.answerevents",
-        "proxy.ledger",
+        "proxy.longlines",
         "proxy.frames",
         "proxy.readings",
         "proxy.record",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy import frames, ledger, readings, record, relay
+from proxy import frames, longlines, readings, record, relay
 from proxy import vocabulary as v
 from proxy.policy import Policy
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED
@@ -19,7 +19,7 @@ HIDING = policy_of(rules=[{"deny": "mcp/x/evil", "as": "hidden"}])
 
 @pytest.fixture
 def small_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (frames, ledger, readings, record, relay):
+    for module in (frames, longlines, readings, record, relay):
         monkeypatch.setattr(module, "CAP", SMALL)
     monkeypatch.setattr(relay, "HELD_FROM_SERVER", 100)
 

@@ -190,3 +190,25 @@ def test_a_server_that_ends_first_is_the_end_for_the_client(tmp_path: Path) -> N
     os.close(ends.client)
     ends.finish()
     os.close(ends.client_in)
+
+
+def test_an_answer_is_recorded_when_the_server_pauses_though_nothing_more_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = Ends(tmp_path)
+    settled, settle = Event(), ends.relay.settle
+
+    def told() -> None:
+        settle()
+        settled.set()
+
+    monkeypatch.setattr(ends.relay, "settle", told)
+    os.write(ends.client, call("ok").encode() + b"\n")
+    ends.to_server.wait_for(10)
+    os.write(ends.server, b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
+    assert settled.wait(10)
+    assert b'"request"' in Path(ends.spans.path).read_bytes()
+    os.close(ends.client)
+    os.close(ends.server)
+    ends.finish()
+    os.close(ends.client_in)

@@ -7,12 +7,18 @@ from tests.harness.made import call, wire
 
 @pytest.mark.parametrize(
     ("kind", "hint"),
-    [("tool_caled", "did you mean tool_called?"), (" state ", "did you mean state?"), ("zzz", "'zzz'")],
+    [("tool_invoked", "'tool_invoked'"), (" state ", "did you mean state?"), ("zzz", "'zzz'")],
 )
 def test_an_unknown_type_loads_and_is_not_run_with_the_nearest_known_one(kind: str, hint: str) -> None:
     finding = parse_assertion({"type": kind, "tool": 3}).judge(wire(call()))
     assert finding.result == "not_run"
     assert hint in finding.reason
+
+
+@pytest.mark.parametrize("kind", ["tool_caled", "no_canary_flows", "Tool_Called"])
+def test_a_known_type_that_is_misspelt_is_refused(kind: str) -> None:
+    with pytest.raises(AssertionSpecError, match="did you mean"):
+        parse_assertion({"type": kind})
 
 
 @pytest.mark.parametrize("data", [None, [], "state", 1, {}, {"type": None}, {"type": 1}, {"type": ["state"]}])

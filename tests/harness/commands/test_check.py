@@ -129,6 +129,28 @@ def test_a_scenario_that_changed_is_judged_as_it_is_now_and_that_is_said(tmp_pat
     assert (elsewhere.exit_code, elsewhere.stderr) == (0, "")
 
 
+def test_a_scenario_that_the_manifest_or_its_file_no_longer_names_is_refused_and_not_left_out(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.json"
+    agent.write_text(json.dumps({"steps": [{"call": "mcp/echo/echo", "arguments": {"text": "a"}}]}))
+    ran = run([write_scenario(tmp_path, id=name, agent={"scripted": str(agent)}) for name in ("one", "two")], tmp_path)
+    manifest = ran.folder / "manifest.json"
+    kept = manifest.read_text()
+    told = json.loads(kept)
+    del told["scenarios"]["two"]
+    manifest.write_text(json.dumps(told))
+    shown = CliRunner().invoke(rejudge, [str(ran.folder)])
+    assert (shown.exit_code, "manifest.json does not name two, of which the run has trials" in shown.stderr) == (
+        2,
+        True,
+    )
+    shutil.rmtree(ran.folder / "two")
+    assert CliRunner().invoke(rejudge, [str(ran.folder)]).exit_code == 2
+    manifest.write_text(kept)
+    write_scenario(tmp_path, id="three").rename(tmp_path / "two.yaml")
+    shown = CliRunner().invoke(rejudge, [str(ran.folder)])
+    assert (shown.exit_code, "has no scenario two now" in shown.stderr) == (2, True)
+
+
 def test_what_a_run_says_of_its_trials_end_doubts_and_damage_is_kept(tmp_path: Path) -> None:
     ran = run([SCENARIOS / "support" / "customer_escalation.yaml"], tmp_path)
     path = ran.folder / "support.customer_escalation" / "1" / "verdict.json"

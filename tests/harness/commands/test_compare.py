@@ -8,6 +8,7 @@ from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.verdict import Result, Status, Verdict
 
 PASSES: tuple[Result, ...] = ("pass",) * 5
+ERRORS: tuple[Status, ...] = ("infra_error", "harness_error", "cancelled")
 FAILURES: tuple[Result, ...] = ("fail",) * 5
 
 
@@ -79,7 +80,44 @@ def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_na
         paths.append(str(tmp_path / name))
     told = CliRunner().invoke(command, paths)
     assert told.exit_code == 0
-    assert "passed: 2 -> 0 (-100.0%); 2 lost, 0 won\n" in told.stdout
+    assert "passed: 2 -> 0 (-100.0 percentage points); 2 lost, 0 won\n" in told.stdout
     assert "whether that is more than chance is not told" in told.stdout
     assert "`--fail-on fail`" in told.stdout
     assert code(*paths, "--fail-on", "fail") == 1
+
+
+def test_the_last_line_says_whether_the_gate_holds_and_why_not(tmp_path: Path) -> None:
+    def last(*arguments: object) -> str:
+        return CliRunner().invoke(command, [str(argument) for argument in arguments]).stdout.splitlines()[-1]
+
+    base, fewer = report(tmp_path / "a", "pass", "pass", "pass"), report(tmp_path / "b", "pass", "pass")
+    lost = report(tmp_path / "c", "pass", "pass", "fail")
+    assert last(base, base) == "gate: holds"
+    assert last(base, lost) == "gate: holds"
+    assert last(base, lost, "--fail-on", "fail") == "gate: does not hold: 1 trial came to fail (--fail-on fail)"
+    lacks = "gate: does not hold: NEW lacks 1 trial that BASE has (--allow-missing lets that be)"
+    assert last(base, fewer) == lacks
+    assert last(base, fewer, "--allow-missing") == "gate: holds"
+    six = report(tmp_path / "d", *PASSES, "pass"), report(tmp_path / "e", *FAILURES, "fail")
+    assert last(*six) == "gate: does not hold: NEW is significantly worse"
+    assert "(-33.3 percentage points)" in CliRunner().invoke(command, [str(base), str(lost)]).stdout
+
+
+def test_a_trial_that_became_an_error_is_named_and_fails_the_gate_like_one_that_is_not_there(tmp_path: Path) -> None:
+    good = report(tmp_path / "a", "pass", "fail", "pass")
+    for status in ERRORS:
+        trials: tuple[tuple[Result, Status], ...] = (("error", status), ("fail", "completed"), ("pass", "completed"))
+        scenarios = tuple(
+            ScenarioResult(f"s{n}", "", "task", (TrialResult(f"s{n}", 1, Verdict(result, ended, ""), 0.0, "real"),))
+            for n, (result, ended) in enumerate(trials)
+        )
+        new = tmp_path / "b"
+        new.write_text(json.dumps(RunResult("r", scenarios, 0.0).as_json()))
+        told = CliRunner().invoke(command, [str(good), str(new)])
+        assert told.exit_code == 1
+        named = "1 trial of which BASE says something ended as an error in NEW:\n  s0 trial 1: pass -> error\n"
+        assert named in told.stdout
+        allowed = ("--allow-missing",)
+        assert (code(good, new, *allowed), code(good, new, *allowed, "--fail-on", "error")) == (0, 1)
+        # What was an error before says nothing that could be lost.
+        assert (code(new, new), code(new, new, "--fail-on", "error"), code(new, good)) == (0, 0, 0)

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from harness.commands.trace import command
 from harness.convert import convert
+from harness.trace import Coverage, Event, ToolCall, Trace
 from harness.tracefile import trace_from_json, trace_text
 from proxy import vocabulary as v
 from proxy.spanfile import SpanFile
@@ -38,7 +39,10 @@ def test_a_folder_of_spans_is_shown_as_its_trace(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == trace_text(convert(spans))
     assert trace_from_json(json.loads(result.stdout), "stdout") == convert(spans)
-    assert result.stderr == "wiretrap trace: a connection to crm was lost: its end was never written\n"
+    assert (
+        result.stderr
+        == "wiretrap trace: a connection to crm was lost: its end was never written; or it is still under way\n"
+    )
 
 
 def test_a_file_a_document_and_a_jaeger_answer_give_the_same_trace(tmp_path: Path) -> None:
@@ -328,3 +332,19 @@ def test_follow_gives_json_lines_and_says_what_is_open_at_the_end(tmp_path: Path
     assert (out, process.returncode) == ("", 130)
     assert "the last line is not whole" in err
     assert "1 calls have no answer yet" in err
+
+
+def test_what_agents_tell_each_other_are_lines_between_their_calls(tmp_path: Path) -> None:
+    call = ToolCall("mcp/crm/get", {}, "crm", "get", seq=2, agent="a")
+    events = (
+        Event("handoff", {"from": "a", "to": "b", "text": "tier: gold"}, 3, reported=True),
+        Event("critique", {"accepted": True, "text": "Accept."}, 4),
+        Event("model_call", {"in": 1}, 1),
+    )
+    path = tmp_path / "trace.json"
+    coverage = Coverage("none", "wire", "wire", "reported", "none")
+    path.write_text(trace_text(Trace(coverage, tool_calls=(call,), events=events)))
+    first, handed, judged = [line.split() for line in run(path, "--text").stdout.splitlines()]
+    assert first[1:3] == ["a", "mcp/crm/get"]
+    assert handed[1:] == ["a", "handoff", "a", "->", "b", "tier:", "gold", "reported", "-", "-"]
+    assert judged[2:] == ["critique", "accepted:", "Accept.", "event", "-", "-"]

@@ -67,7 +67,17 @@ def test_scenarios_are_grouped_by_the_labels_that_any_of_them_has() -> None:
         ["-", "1", "0", "0", "1", "0", "0/1 (0 %)", "0/1 (0 %)"],
     ]
     assert [row[0] for row in found["difficulty"][1:]] == ["easy", "-"]
-    assert [row[0] for row in found["category"][1:]] == ["task"]
+    assert "category" not in found
+
+
+def test_every_finding_of_a_failing_trial_is_listed_with_its_reason() -> None:
+    findings = tuple(Finding(f"state#{n}", "fail", f"reason {n}", "state") for n in range(4))
+    lost = Verdict("fail", "completed", "why", findings, "coordination_failure", coordination="request_loss")
+    one = ScenarioResult("s", "t", "task", (TrialResult("s", 1, lost, 1, "scripted"),))
+    found = shown(one)
+    assert [row[3:] for row in found["in scenario"][1:]] == [[f"state#{n}", f"reason {n}"] for n in range(4)]
+    assert found["why"][1:] == [["coordination_failure / request_loss", "1"]]
+    assert found.keys() == {"scenario", "status", "why", "in scenario"}
 
 
 def test_the_ends_of_trials_add_up() -> None:
@@ -78,7 +88,7 @@ def test_the_ends_of_trials_add_up() -> None:
 @settings(max_examples=150, deadline=None)
 @given(text=st.one_of(ANY, MARKS))
 def test_whatever_is_said_a_table_keeps_its_columns_and_says_it(text: str) -> None:
-    run = RunResult(text, (scenario("a", {"toolkit": text}, BAD, reason=text),), 1.0)
+    run = RunResult(text, (scenario("a", {"toolkit": text}, BAD, reason=text), scenario("b", {}, GOOD)), 1.0)
     document = as_markdown(run)
     document.encode()
     found = tables(document)

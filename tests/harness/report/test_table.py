@@ -1,9 +1,11 @@
 import io
 import re
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.opinion import Opinion
 from harness.repeats import Task
 from harness.report.estimates import estimates_text, hats_text
 from harness.report.progress import Progress
@@ -103,7 +105,7 @@ def test_repeated_trials_have_pass_k_and_an_interval_for_each_scenario_and_over_
 
 def test_of_many_trials_the_powers_of_two_and_the_last_k_are_shown() -> None:
     assert hats_text([Task(20, 20)]) == "1: 1, 2: 1, 3: 1, 4: 1, 8: 1, 16: 1, 20: 1"
-    assert estimates_text([Task(0, 0, 3)]) == "pass^k -; pass@k -; 95 % of passing -"
+    assert estimates_text([Task(0, 0, 3)]) == "pass^k - (a scenario has no valid trial); pass@k -; 95 % of passing -"
 
 
 def test_over_several_scenarios_no_k_is_shown_that_one_of_them_has_not() -> None:
@@ -148,3 +150,20 @@ def test_progress_counts_on_a_terminal_and_goes_away() -> None:
     assert "2/2, 1 not passed second" in stream.getvalue()
     progress.finish()
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_why_a_trial_failed_and_how_a_fact_was_lost_stand_under_it() -> None:
+    lost = Verdict("fail", "completed", "state: …", (WRONG,), "coordination_failure", coordination="request_loss")
+    assert "    why: coordination_failure / request_loss\n" in table(TrialResult("s", 1, lost, 0.5, "scripted"))
+    assert "why:" not in table(trial(1, "pass"))
+
+
+def test_what_a_judge_thought_is_a_line_under_a_trial_that_is_no_pass() -> None:
+    thought = Opinion("m", 0, "The ticket was left open.")
+    judged = replace(WRONG, opinion=thought)
+    assert "    judge on state: The ticket was left open.\n" in table(trial(1, "fail", findings=(judged,)))
+
+
+def test_where_all_came_out_alike_the_interval_is_no_certainty() -> None:
+    assert "0.6457 to 1 (over scenarios, rough)" in estimates_text([Task(1, 1)] * 7)
+    assert "0 to 0.3543 (over scenarios, rough)" in estimates_text([Task(1, 0)] * 7)

@@ -1,0 +1,110 @@
+"""Calls of tools and their answers as nearly every client and server spells them, read in one pass.
+
+Refuses to know policy and what is recorded. What it does not take has the careful reading, which gives the same.
+"""
+
+import re
+from typing import NamedTuple
+
+from proxy.frames import QUICK
+from proxy.ids import IdKey
+from proxy.members import LOOSE, STRICT, scanner
+from proxy.spans import JSON
+
+_ID = r'([1-9][0-9]{0,17}|"[^"\\\x00-\x1f]*")'
+_WHO = rf'"jsonrpc": ?"2\.0", ?"id": ?{_ID}'
+# Either the id comes first or it comes last; a key is spelled in full and stands once, so there is one reading.
+_CALL = re.compile(
+    rf'\{{(?:{_WHO}, ?)?"method": ?"tools/call", ?"params": ?'
+    r'\{(?:"_meta": ?(\{)|"name": ?"([^"\\\x00-\x1f]+)", ?"arguments": ?)'
+)
+_NAMED = re.compile(r', ?"name": ?"([^"\\\x00-\x1f]+)", ?"arguments": ?')
+_META = re.compile(r', ?"_meta": ?\{')
+_CALLED = re.compile(rf"\}}(?:, ?{_WHO})?\}}\n")
+_RESULT = re.compile(rf'\{{(?:{_WHO}, ?)?"result": ?')
+_ANSWERED = re.compile(rf"(?:, ?{_WHO})?\}}\n")
+
+_strictly, _loosely = scanner(STRICT), scanner(LOOSE)
+
+
+class PlainCall(NamedTuple):
+    """A call of a tool: its id's text and key, the tool, the exact text of the arguments, them, and `_meta`."""
+
+    id_text: str
+    key: IdKey
+    name: str
+    text: str
+    arguments: JSON
+    meta: dict[str, JSON] | None
+
+
+class PlainAnswer(NamedTuple):
+    """An answer that is a result: its id's key, the exact text of the result, and that."""
+
+    key: IdKey
+    text: str
+    result: JSON
+
+
+def id_key(text: str) -> IdKey:
+    """The typed key of an id of the plain spelling."""
+    return ("s", text[1:-1]) if text[0] == '"' else ("n", int(text))
+
+
+def plain_call(raw: bytes) -> PlainCall | None:
+    """The call that a line of the client is; None where it is none, or a careful look is needed.
+
+    Such a look is needed for escapes of letters, a carriage return, another message inside, and any key repeated.
+    """
+    if len(raw) > QUICK or b"\r" in raw or b"\\u" in raw or raw.lower().count(b"method") != 1:
+        return None
+    try:
+        text = raw.decode()
+        opened = _CALL.match(text)
+        if opened is None:
+            return None
+        before, meta_first, name = opened.groups()
+        at = opened.end()
+        meta: JSON = None
+        if meta_first is not None:
+            meta, at = _strictly(text, at - 1)
+            named = _NAMED.match(text, at)
+            if named is None:
+                return None
+            name, at = named[1], named.end()
+        arguments, end = _strictly(text, at)
+        given = text[at:end]
+        if meta_first is None and (behind := _META.match(text, end)) is not None:
+            meta, end = _strictly(text, behind.end() - 1)
+        closed = _CALLED.fullmatch(text, end)
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    if closed is None:
+        return None
+    after = closed[1]
+    if (before is None) == (after is None):
+        return None
+    id_text = before or after
+    return PlainCall(id_text, id_key(id_text), name, given, arguments, meta if isinstance(meta, dict) else None)
+
+
+def plain_answer(raw: bytes) -> PlainAnswer | None:
+    """The answer that a line of the server is; None where it is none, or a careful look is needed."""
+    if len(raw) > QUICK:
+        return None
+    text = raw.decode("utf-8", "surrogateescape")
+    opened = _RESULT.match(text)
+    if opened is None:
+        return None
+    try:
+        at = opened.end()
+        result, end = _loosely(text, at)
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    closed = _ANSWERED.fullmatch(text, end)
+    if closed is None:
+        return None
+    before, after = opened[1], closed[1]
+    if (before is None) == (after is None):
+        return None
+    return PlainAnswer(id_key(before or after), text[at:end], result)

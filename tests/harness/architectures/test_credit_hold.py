@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.modelagent import ModelAgent
 from harness.agentfile import load_agent
+from harness.modelagent import ModelAgent
 from harness.verdict import FailureCategory, Mode
 from proxy.spans import JSON
 from tests.harness.architectures.trials import SUPPORT, Tried, agent_file, credit_hold, try_once

@@ -3,10 +3,10 @@
 Refuses to know what they are judged by and what trace they make.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.jsontext import load_json
 from proxy.spans import JSON
 
 Object = Mapping[str, JSON]
@@ -77,7 +77,7 @@ def read_events(text: str, where: str) -> tuple[ArenaEvent, ...]:
         if not line.strip():
             continue
         try:
-            value: JSON = json.loads(line)
+            value: JSON = load_json(line)
         except ValueError as error:
             raise ArenaError(f"{where}:{number}: is no JSON: {error}") from error
         if not isinstance(value, dict):

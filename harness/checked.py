@@ -3,11 +3,12 @@
 Refuses to know how a trial is judged and shown.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.jsontext import load_json
+from harness.places import text_of
 from harness.results import RunResult, ScenarioResult, TrialResult
 from harness.runfolder import MANIFEST, TrialFolder, newest_run_in
 from harness.written import Written
@@ -87,7 +88,7 @@ def read_object(path: Path, *, needed: bool = True) -> Mapping[str, JSON]:
     if not needed and not path.exists():
         return {}
     try:
-        value: JSON = json.loads(path.read_text(encoding="utf-8"))
+        value: JSON = load_json(text_of(path))
     except (OSError, ValueError) as error:
         if path.name == MANIFEST and (run := newest_run_in(path.parent)) is not None:
             raise CheckError(f"{path.parent}: is no run folder; name one in it, such as {run}") from None

@@ -108,7 +108,7 @@ def databases_of(folder: Path, scenario: Scenario) -> dict[str, Path]:
 
 def missing_trace(scenario: Scenario, folder: Path) -> Checked:
     """The result of a scenario of which there is no trace."""
-    verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json")
+    verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json or .trace.json")
     checked = _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
     return replace(checked, written=locate(scenario))
 

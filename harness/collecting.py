@@ -3,7 +3,6 @@
 Refuses to know what the evidence is judged by.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from harness.connections import RollCall
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
 from harness.hiding import Hiding
+from harness.jsontext import load_json
 from harness.redacted import hidden_dump, hidden_journal, recorded_requests
 from harness.reported import beside
 from harness.runfolder import TrialFolder, write_pieces
@@ -93,7 +93,7 @@ def read_reported(folder: TrialFolder) -> JSON:
         return None
     try:
         with open_plain(folder.reported) as file:
-            found: JSON = json.loads(file.read())
+            found: JSON = load_json(file.read())
     except (OSError, ValueError, RecursionError) as error:
         raise TraceFileError(f"{folder.reported.name}: cannot be read: {type(error).__name__}") from error
     return found

@@ -93,7 +93,9 @@ def main() -> int:
             as_expected = holds(act, run)
             wrong += not as_expected
             sys.stdout.write(f"{number}. {act.title}\n\n{as_table(run, terminal_style())}")
-            sys.stdout.write(f"Expected {act.expected}: {'yes' if as_expected else 'NO'}.\n\n")
+            sys.stdout.write(
+                f"{'This verdict is the expected one' if as_expected else f'EXPECTED WAS {act.expected.upper()}'}.\n\n"
+            )
             sys.stdout.flush()
     sys.stdout.write(
         "Every verdict is the expected one.\n" if not wrong else f"{wrong} verdicts are not as expected.\n"

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from harness.lookalike import AGENT_FIELDS, POLICY_FIELDS, SCENARIO_FIELDS, SWEEP_FIELDS, is_up_file
 from harness.offer import Offers
+from harness.places import is_folder, is_there
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.seedfile import is_seed
 from proxy.plainfile import open_plain
@@ -72,11 +73,11 @@ def find_scenarios(paths: Iterable[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     problems: list[Problem] = []
     for path in paths:
-        if path.is_dir():
+        if is_folder(path):
             files = [file for file in yaml_files(path) if classify(file) == "scenario"]
             if not files:
                 problems.append(Problem(str(path), None, "", "there is no scenario in this folder"))
-        elif path.exists():
+        elif is_there(path):
             files = [path]
         else:
             problems.append(Problem(str(path), None, "", "there is no such file or folder"))

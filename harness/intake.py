@@ -13,6 +13,7 @@ from proxy.plainfile import open_plain
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, describe, field_name
 from proxy.spans import JSON
+from proxy.visible import visible
 from proxy.yamlfile import Document, YamlError, load_document
 
 
@@ -65,6 +66,9 @@ def open_document(path: Path, problems: list[Problem]) -> Document | None:
         problems.append(Problem(str(path), None, "", f"the file cannot be read: {error.strerror}"))
     except YamlError as error:
         problems.extend(error.problems)
+    except ValueError as error:
+        # U+0000 in the name.
+        problems.append(Problem(visible(str(path)), None, "", f"the file cannot be read: {error}"))
     return None
 
 

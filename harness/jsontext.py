@@ -3,12 +3,14 @@
 Refuses to know what the text was for.
 """
 
-from json import JSONDecoder
+from json import JSONDecoder, loads
 
 from proxy.spans import JSON
 
 DEEPEST = 300
 """Levels of nesting that a value may have; past it, it could not be written again on a deep stack."""
+
+_TOO_DEEP = f"more than {DEEPEST} maps and lists inside each other"
 
 
 class JsonReader:
@@ -76,6 +78,18 @@ class JsonReader:
     def _constant(self, text: str) -> JSON:
         self.lost = True
         return text
+
+
+def load_json(text: str | bytes) -> JSON:
+    """The value of a JSON text as the standard library reads it. Raises ValueError, also past DEEPEST."""
+    try:
+        value: JSON = loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    opened = text.count(b"[") + text.count(b"{") if isinstance(text, bytes) else text.count("[") + text.count("{")
+    if opened > DEEPEST and depth(value) > DEEPEST:
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def depth(value: JSON) -> int:

@@ -6,7 +6,6 @@ Refuses to know what is asked, and how providers are spoken to.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from harness.judges import JudgeError, JudgeFileError
 from harness.modelagent import ModelChoice, Provider
@@ -14,6 +13,7 @@ from harness.models.model import ModelError, Request, Told
 from harness.models.provided import missing_for, provided_model
 from harness.opinion import Question
 from proxy.problem import Problem
+from proxy.webaddress import UrlError, read_url
 
 DEFAULT = "gemini-2.5-flash"
 """The judge of agent-mark, which `default` names."""
@@ -60,8 +60,11 @@ def model_judge(spec: str, environment: Mapping[str, str] = os.environ) -> Model
     url = environment.get(URL) or None
     choice = ModelChoice(provider, name, base_url=url, temperature=0)
     wrong = "" if name else f"{spec!r} names no model"
-    if url is not None and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
-        wrong = f"{URL} is no http(s) address"
+    if url is not None:
+        try:
+            read_url(url)
+        except UrlError as error:
+            wrong = f"{URL}: {error}"
     wrong = wrong or missing_for(choice, environment)
     if wrong:
         raise JudgeFileError([Problem("--judge", None, "", wrong)])

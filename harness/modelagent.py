@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from harness.intake import Entry, Intake
 from harness.models.script import Script, read_script
@@ -18,6 +18,7 @@ from proxy.problem import Path as FieldPath
 from proxy.problem import Problem
 from proxy.secretvalues import secret_environment
 from proxy.spans import JSON
+from proxy.webaddress import read_url
 
 Provider: TypeAlias = Literal["scripted", "anthropic", "openai", "gemini"]
 Handoff: TypeAlias = Literal["rigid", "open"]
@@ -122,6 +123,11 @@ class ModelAgent:
         return {first: mine, second: tuple(server for server in servers if server != "crm")}
 
 
+def _url(text: str) -> str:
+    read_url(text)
+    return text
+
+
 class PricesEntry(Entry):
     """`prices` of a model."""
 
@@ -137,7 +143,7 @@ class ModelEntry(Entry):
     name: str | None = Field(default=None, min_length=1)
     script: str | None = Field(default=None, min_length=1)
     seed: int = 0
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    base_url: Annotated[str, AfterValidator(_url), Field(json_schema_extra={"pattern": "^https?://"})] | None = None
     key: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     streaming: bool = False
     temperature: float | None = Field(default=None, ge=0, le=2)

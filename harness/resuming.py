@@ -3,12 +3,12 @@
 Refuses to know how trials are run.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from harness.jsontext import load_json
 from harness.looseverdict import rules_of
 from harness.runfolder import MANIFEST, RunFolderError, newest_run_in
 from harness.selection import Selection
@@ -42,7 +42,7 @@ def read_made_of(folder: Path) -> MadeOf:
     path = folder / MANIFEST
     try:
         with open_plain(path) as file:
-            manifest: JSON = json.loads(file.read())
+            manifest: JSON = load_json(file.read())
     except FileNotFoundError:
         run = newest_run_in(folder)
         what = "start a new run" if run is None else f"name a run folder in it, such as {run}"

@@ -8,9 +8,7 @@ comes from a worker is taken on trust: a result counts for the job that the work
 import json
 import os
 import selectors
-import shutil
 import signal
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +19,7 @@ from types import FrameType
 
 from harness.crew import Worker, start_worker
 from harness.judge import tampered
+from harness.privatefolder import PrivateFolder, clear_stale, make_private_folder
 from harness.processes import (
     Process,
     ProcessError,
@@ -32,7 +31,7 @@ from harness.processes import (
 )
 from harness.results import TrialResult
 from harness.runfolder import TrialFolder
-from harness.trial import PRIVATE, verdict_text
+from harness.trial import verdict_text
 from harness.verdict import Status, Verdict
 from harness.worker import RESULT, Job, Start, encode, failed
 from proxy.plainfile import open_plain
@@ -79,7 +78,7 @@ class Runner:
     _waiting: deque[Job] = field(default_factory=deque)
     _workers: dict[int, Worker] = field(default_factory=dict)
     _results: dict[tuple[str, int], TrialResult] = field(default_factory=dict)
-    _private: set[str] = field(default_factory=set)
+    _private: dict[str, PrivateFolder] = field(default_factory=dict)
     _spare: tuple[Process, ...] = ()
     _cancel: tuple[int, int] = (-1, -1)
     _kill_at: float | None = None
@@ -88,6 +87,7 @@ class Runner:
         """The result of every job, in the order of the jobs. No process and no private folder is left afterwards."""
         keep_private()
         become_subreaper()
+        clear_stale()
         self._spare = descendants(os.getpid())
         self._waiting.extend(self.jobs if self.stopped is None else ())
         # Readable for every worker once a byte is in it, or once we have ended.
@@ -189,16 +189,14 @@ class Runner:
         if not self._waiting:
             worker.dismiss()
             return
-        private = tempfile.mkdtemp(prefix=PRIVATE)
-        self._private.add(private)
-        job = replace(self._waiting.popleft(), private=private)
+        private = make_private_folder(keep=self.start.keep)
+        self._private[str(private.path)] = private
+        job = replace(self._waiting.popleft(), private=str(private.path))
         worker.give(job, job.seconds + self.backstop)
 
     def _clear(self, private: str | None) -> None:
-        if private is not None:
-            self._private.discard(private)
-            if not self.start.keep:
-                shutil.rmtree(private, ignore_errors=True)
+        if private is not None and (folder := self._private.pop(private, None)) is not None:
+            folder.remove()
 
     def _refuse(self, problem: str) -> None:
         while self._waiting:

@@ -20,6 +20,7 @@ from harness.hiding import Hiding
 from harness.judges import open_judge
 from harness.locating import locate
 from harness.manifest import RunFacts, manifest
+from harness.places import is_folder
 from harness.report.junit import as_junit
 from harness.report.markdown import as_markdown
 from harness.report.progress import Progress
@@ -31,7 +32,7 @@ from harness.runjournal import RunJournal, await_workers, read_results, run_lock
 from harness.runner import Runner
 from harness.runsecrets import hiding_for, missing_variables
 from harness.scenario import Scenario
-from harness.selection import Selected, Selection, kind_of, load_selection
+from harness.selection import Selected, Selection, check_jobs, kind_of, load_selection
 from harness.worker import Job, Start
 from harness.written import Place, Written
 
@@ -71,9 +72,13 @@ def run_selected(
     otlp: str | None = None,
     judge: str | None = None,
 ) -> tuple[RunResult, Path]:
-    """Run what was selected; the result, and the run folder with its reports. Raises RunFolderError and ReportError."""
+    """Run what was selected; the result, and the run folder with its reports.
+
+    Raises SelectionError, RunFolderError and ReportError.
+    """
+    check_jobs(selected, jobs)
     key = secrets.token_hex(32)
-    hiding = hiding_for(selected.by_id.values(), os.environ, key)
+    hiding = hiding_for(selected.by_id.values(), os.environ, key, selected.agents.values(), otlp)
     folder = make_run_folder(out)
     facts = run_facts(folder, selected, selection, hiding, trials, jobs, datetime.now(UTC), (), judge)
     with run_lock(folder):
@@ -86,14 +91,17 @@ def resume_run(folder: Path, command: tuple[str, ...] | None, going: Going) -> t
     What an unfinished trial left is moved aside. Raises RunFolderError where the run is under way or was made of
     anything else, ProblemError where it cannot be read any more, and ReportError.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise RunFolderError(f"{folder}: there is no such run folder")
     folder = folder.resolve()
     with run_lock(folder):
         await_workers(folder)
         begun = read_begun(folder, command)
         selected = load_selection(begun.selection)
-        hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
+        check_jobs(selected, going.jobs)
+        hiding = hiding_for(
+            selected.by_id.values(), os.environ, secrets.token_hex(32), selected.agents.values(), going.otlp
+        )
         moments = (*begun.resumed_at, datetime.now(UTC))
         facts = run_facts(
             folder, selected, begun.selection, hiding, begun.trials, going.jobs, begun.started_at, moments, going.judge

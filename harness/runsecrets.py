@@ -4,25 +4,33 @@ Refuses to know how they are hidden. The rule is record.md section 4; docs/redac
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count
 
+from harness.agentfile import Agent
 from harness.hiding import Hiding, make_hiding
 from harness.scenario import CommandServer, Scenario
+from harness.targetfile import Remote
+from harness.targetsecrets import target_secrets
+from proxy.endpoint import parse_endpoint
 from proxy.secretvalues import named_secrets
 from proxy.spans import JSON
 
 
-def run_secrets(scenarios: Iterable[Scenario], ours: Mapping[str, str]) -> dict[str, str]:
+def run_secrets(
+    scenarios: Iterable[Scenario], ours: Mapping[str, str], agents: Iterable[Agent] = (), otlp: str | None = None
+) -> dict[str, str]:
     """The secret values of a run, by what a warning may call them; `ours` is the harness's environment.
 
-    All of a run's scenarios count for each of them, since one folder holds what all of them leave.
+    All of a run's scenarios and agents count for each of them, since one folder holds what all of them leave. `otlp` is
+    the URL that copies of the spans go to: agents can read it, since it stands in the configuration that they get.
     """
     found: dict[str, str] = {}
 
     def note(label: str, values: Mapping[str, str]) -> None:
         for name, value in values.items():
             if value not in found.values():
-                known = found.get(name)
-                found[name if known is None else f"{name} of {label}"] = value
+                calls = chain((name, f"{name} of {label}"), (f"{name} of {label}, {number}" for number in count(2)))
+                found[next(call for call in calls if call not in found)] = value
 
     # What agents and fixtures get; the harness gives them none of its own variables.
     note("the environment", named_secrets((), _without_ours(ours), {}))
@@ -35,12 +43,24 @@ def run_secrets(scenarios: Iterable[Scenario], ours: Mapping[str, str]) -> dict[
                     pass
         for name, value in _expected(scenario, ours):
             note(scenario.id, {name: value})
+    for agent in agents:
+        if isinstance(agent, Remote):
+            for name, value in target_secrets(agent, ours):
+                note(agent.url.partition("?")[0], {name: value})
+    if otlp is not None:
+        note("the command line", parse_endpoint(otlp).secrets)
     return found
 
 
-def hiding_for(scenarios: Iterable[Scenario], ours: Mapping[str, str], key: str) -> Hiding:
-    """What hides the secrets of a run; `key` is its key in hex."""
-    return make_hiding(run_secrets(scenarios, ours), bytes.fromhex(key))
+def hiding_for(
+    scenarios: Iterable[Scenario],
+    ours: Mapping[str, str],
+    key: str,
+    agents: Iterable[Agent] = (),
+    otlp: str | None = None,
+) -> Hiding:
+    """What hides the secrets of a run; `key` is its key in hex, the rest is as for `run_secrets`."""
+    return make_hiding(run_secrets(scenarios, ours, agents, otlp), bytes.fromhex(key))
 
 
 def missing_variables(scenarios: Iterable[Scenario], ours: Mapping[str, str]) -> list[str]:

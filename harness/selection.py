@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.agentfile import Agent, CommandAgent, ScriptedAgent, command_agent, load_agent, read_agent
+from harness.agentthere import not_there
 from harness.discovery import load_scenarios
 from harness.looseverdict import Rules, loose_scenario
 from harness.modelagent import ModelAgent
 from harness.models.provided import missing_for
+from harness.places import is_file
 from harness.results import Kind
 from harness.runfolder import RESERVED
 from harness.scenario import CommandServer, FixtureServer, Scenario, UrlServer
@@ -112,6 +114,7 @@ def load_selection(selection: Selection) -> Selected:
         if agent is not None:
             problems += _check_servers(scenario, agent)
             problems += _check_models(agent, _within(scenario, agent))
+            problems += check_there(agent, scenario)
             agents[one.id] = agent
         by_id[one.id] = one
     if problems:
@@ -182,7 +185,7 @@ def _within(scenario: Scenario, agent: Agent) -> str:
 def _check_target(scenario: Scenario, agent: Agent) -> list[Problem]:
     within = _within(scenario, agent)
     match agent:
-        case Recorded(path=path) if not agent.file(scenario.id).is_file():
+        case Recorded(path=path) if not is_file(agent.file(scenario.id)):
             return [Problem(str(path), None, f"{within}trace", f"there is no file {agent.file(scenario.id)}")]
         case Remote(path=path, ports=dict() as ports):
             unknown = [server for server in ports if server not in scenario.servers]
@@ -191,6 +194,32 @@ def _check_target(scenario: Scenario, agent: Agent) -> list[Problem]:
             return [Problem(str(path), None, f"{within}{agent.contract}.ports.{server}", said) for server in unknown]
         case _:
             return []
+
+
+def check_there(agent: Agent, scenario: Scenario | None = None) -> list[Problem]:
+    """What an agent names, in its own file or in the scenario's, and is not there to be run."""
+    folder = agent.path.parent if agent.path is not None else Path(os.getcwd())
+    if scenario is not None and agent is scenario.agent:
+        folder = scenario.path.parent
+    match not_there(agent, folder):
+        case (field, said):
+            file = agent.path if agent.path is not None else None if scenario is None else scenario.path
+            given = file is None or (agent.path is None and scenario is not None and agent is not scenario.agent)
+            within = "" if scenario is None or given else _within(scenario, agent)
+            return [Problem("--command" if given else str(file), None, "" if given else f"{within}{field}", said)]
+        case _:
+            return []
+
+
+def check_jobs(selected: Selected, jobs: int) -> None:
+    """Raises SelectionError where trials could not be run at once: proxies at ports that the agent knows."""
+    problems = [
+        Problem(str(agent.path), None, f"{agent.contract}.ports", "only one trial at a time can have them; --jobs 1")
+        for agent in selected.agents.values()
+        if jobs > 1 and isinstance(agent, Remote) and agent.ports
+    ]
+    if problems:
+        raise SelectionError(dict.fromkeys(problems))
 
 
 def _check_models(agent: Agent, within: str) -> list[Problem]:

@@ -6,7 +6,6 @@ servers, the proxy's session and the judge are those of any other trial (verdict
 
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from harness.forbidden import OUT_OF_REACH, forbidden_steps
 from harness.mutants import Mutant, Reference, as_agent, mutants, written_out
 from harness.othervalues import Rows, Takes
 from harness.outcomes import is_ok
+from harness.privatefolder import clear_stale, private_folder
 from harness.references import StepReferenceError, bind_error, bind_result
 from harness.results import TrialResult
 from harness.runfolder import TrialFolder
@@ -85,9 +85,12 @@ class Bench:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    memory = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="wiretrap-", dir=memory) as folder:
-        yield Path(folder)
+    with private_folder(_memory()) as folder:
+        yield folder
+
+
+def _memory() -> Path | None:
+    return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
 
 
 def _left(scenario: Scenario, folder: TrialFolder) -> Left:
@@ -141,6 +144,7 @@ def self_check(scenario: Scenario, jobs: int = 1, hear: Callable[[MutantResult],
     if cannot is not None:
         return check.because(cannot, "not_run")
     bench = Bench(scenario, new_canaries(scenario))
+    clear_stale(_memory())
     try:
         right = bench.try_steps(scenario.reference)
         if right.left is None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.cells import Value, decode_text, row_text, to_cell
 from harness.evidence import Dump, JournalCall, JournalRow, Row, ServerState
+from harness.jsontext import load_json
 from harness.query import key_columns, quote, rowid_name, table_keys
 from proxy.plainfile import open_plain
 from proxy.spans import JSON
@@ -184,7 +185,7 @@ def _object(text: Value, where: str) -> Row | None:
     if text is None:
         return None
     try:
-        value: JSON = json.loads(text) if isinstance(text, str) else None
+        value: JSON = load_json(text) if isinstance(text, str) else None
     except ValueError as error:
         raise StateError(f"{where} holds a row that is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -255,6 +256,6 @@ def _read(path: Path) -> Iterator[tuple[str, JSON]]:
         raise StateError(f"{path}: {error}") from error
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
         try:
-            yield f"{path}: line {number}", json.loads(line)
+            yield f"{path}: line {number}", load_json(line)
         except ValueError as error:
             raise StateError(f"{path}: line {number}: {error}") from error

@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.manifest import manifest
 from harness.measuring import Measured, measure
 from harness.modelagent import ModelAgent
+from harness.places import is_folder
 from harness.report.swept import as_markdown, as_text
 from harness.results import RunResult, TrialResult
 from harness.resuming import read_made_of
@@ -23,7 +24,7 @@ from harness.runfolder import as_text as as_json_text
 from harness.runjournal import await_workers, keep_results, read_results, run_lock
 from harness.running import Going, go, run_facts
 from harness.runsecrets import hiding_for
-from harness.selection import Selected, Selection, load_selection
+from harness.selection import Selected, Selection, check_jobs, load_selection
 from harness.sweepfile import Sweep, SweepFileError, with_models
 from harness.sweepresult import ArmResult, SweepResult, Tried
 from harness.tracefile import load_trace
@@ -59,7 +60,7 @@ class Spent:
         return None
 
 
-def check_sweep(sweep: Sweep) -> None:
+def check_sweep(sweep: Sweep, jobs: int = 1) -> None:
     """Read all that a sweep is made of, and make nothing. Raises ProblemError with what is wrong."""
     hiding = hiding_for((), os.environ, secrets.token_hex(32))
     with tempfile.TemporaryDirectory(prefix="wiretrap-") as draft:
@@ -69,7 +70,7 @@ def check_sweep(sweep: Sweep) -> None:
             if hiding.text(text := made.read_text(encoding="utf-8")) != text:
                 said = f"{made.stem} would hold the value of a secret variable; name the variable under `key`"
                 raise SweepFileError([Problem(str(sweep.path), None, "models", said)])
-        load_selection(Selection(sweep.tasks, arms=arms))
+        check_jobs(load_selection(Selection(sweep.tasks, arms=arms)), jobs)
 
 
 def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = None) -> tuple[SweepResult, Path]:
@@ -77,10 +78,10 @@ def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = No
 
     Raises ProblemError for files that are wrong, before anything is run, RunFolderError and ReportError.
     """
-    if resume is not None and not resume.is_dir():
+    if resume is not None and not is_folder(resume):
         raise RunFolderError(f"{resume}: there is no such run folder")
     # Nothing is made before all is known to be right.
-    check_sweep(sweep)
+    check_sweep(sweep, going.jobs)
     folder = make_run_folder(out) if resume is None else resume.resolve()
     with run_lock(folder):
         await_workers(folder)
@@ -90,7 +91,7 @@ def run_sweep(sweep: Sweep, going: Going, *, out: Path, resume: Path | None = No
 def _run(sweep: Sweep, going: Going, folder: Path, *, resumed: bool) -> SweepResult:
     selection = Selection(sweep.tasks, arms=with_models(sweep, folder / AGENTS))
     selected = load_selection(selection)
-    hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32))
+    hiding = hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32), selected.agents.values())
     now = datetime.now(UTC)
     facts = run_facts(folder, selected, selection, hiding, sweep.trials, going.jobs, now, (), going.judge)
     earlier: dict[tuple[str, int], TrialResult] = {}

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, get_args
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
@@ -19,6 +18,7 @@ from harness.scenariofile import VariableName, Word
 from proxy.problem import Path as FieldPath
 from proxy.secretvalues import named_secrets
 from proxy.spans import JSON
+from proxy.webaddress import read_url
 
 Framework: TypeAlias = Literal["python", "openai-agents", "langchain", "pydantic-ai"]
 """What calls the function of an agent: nothing but Python, or a framework that it makes an agent of."""
@@ -99,15 +99,7 @@ KINDS = ("http", "chat", "trace", *FRAMEWORKS)
 
 
 def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or any(sign.isspace() or not sign.isprintable() for sign in text):
-        raise ValueError("expected the URL of a server, which begins with http:// or https://")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("a name and a password may not stand in the URL; name a variable under `header_env`")
+    read_url(text)
     return text
 
 

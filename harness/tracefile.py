@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from harness.jsontext import JsonReader
 from harness.marks import marked_call, marked_event
+from harness.places import text_of
 from harness.trace import Coverage, Event, Message, Source, ToolCall, Trace
 from harness.traceread import PARTS, SCHEMA_VERSION, Object, TraceFileError, read_foreign, read_own
 from proxy.spans import JSON
@@ -122,7 +123,7 @@ def _event_object(event: Event) -> Object:
 def load_trace(path: Path, origin: Origin = "file") -> Trace:
     """Read the trace in `path`. Raises TraceFileError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_of(path)
     except (OSError, UnicodeDecodeError) as error:
         raise TraceFileError(f"{path}: cannot be read: {error}") from error
     reader = JsonReader()

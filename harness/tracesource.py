@@ -3,10 +3,13 @@
 Refuses to know what is done with either.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from harness.jsontext import load_json
+from harness.places import is_file, is_folder, is_there
+from proxy.plainfile import open_plain
 
 LISTED = 20
 """Folders that a listing shows."""
@@ -42,13 +45,13 @@ def find_source(path: Path, scenario: str | None, trial: int | None) -> SpanPath
 
     Of a run folder `scenario` and `trial` pick the trial. Raises TraceSourceError; for a folder of runs it lists them.
     """
-    if not path.exists():
+    if not is_there(path):
         raise TraceSourceError(f"{path}: there is no such file or folder")
-    if path.is_file():
+    if is_file(path):
         if (other := _other_file(path)) is not None:
             raise TraceSourceError(f"{path}: is {other}")
         return TracePath(path) if _is_trace(path) else SpanPath(path)
-    if not path.is_dir():
+    if not is_folder(path):
         raise TraceSourceError(f"{path}: is neither a file nor a folder")
     match span_folders(path):
         case [only] if only in (path, path / "spans"):
@@ -72,7 +75,7 @@ def span_paths(path: Path) -> list[Path]:
 
     Raises TraceSourceError.
     """
-    folders = span_folders(path) if path.is_dir() else []
+    folders = span_folders(path) if is_folder(path) else []
     if folders:
         return folders
     match find_source(path, None, None):
@@ -163,10 +166,11 @@ def _is_trace(path: Path) -> bool:
     if path.suffix == ".jsonl":
         return False
     try:
-        with path.open("rb") as file:
+        with open_plain(path, follow=True) as file:
             if b'"resourceSpans"' in file.readline(4096):
                 return False
-        value = json.loads(path.read_bytes())
+            file.seek(0)
+            value = load_json(file.read())
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(value, dict) and not value.keys() & {"resourceSpans", "result", "resourceLogs", "resourceMetrics"}

@@ -12,9 +12,7 @@ Refuses to know other trials, and how a result is shown. A trial ends in exactly
 """
 
 import errno
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -34,6 +32,7 @@ from harness.judges import Judge, with_opinions
 from harness.looseverdict import loosely_judged
 from harness.modelagent import ModelAgent
 from harness.observability import Measures, Watched, observe, unobserved
+from harness.privatefolder import PrivateFolder, make_private_folder
 from harness.redacted import hidden_result, recorded_assertions
 from harness.results import VALID, TrialResult
 from harness.rubrics import answered, with_rubric
@@ -62,9 +61,6 @@ from proxy.spans import SpanError
 RUN_SPANS = "run.jsonl"
 """The span file that the harness writes itself."""
 
-
-PRIVATE = "wiretrap-"
-"""How the name of a trial's private temporary folder begins."""
 _OUR_OWN = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of a machine that lacks something."""
 
@@ -113,12 +109,12 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         # The agent of another trial may have been there first.
         make_way(plan.run_folder / plan.scenario.id / str(plan.trial))
         folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
-    private = Path(tempfile.mkdtemp(prefix=PRIVATE)) if plan.private is None else plan.private
+    made = make_private_folder(keep=plan.keep) if plan.private is None else PrivateFolder(plan.private, None)
+    private = made.path
     try:
         judged = _recorded(plan, folder) if isinstance(plan.agent, Recorded) else _run(plan, folder, private)
     finally:
-        if not plan.keep and plan.private is None:
-            shutil.rmtree(private, ignore_errors=True)
+        made.remove()
     result = TrialResult(
         scenario=plan.scenario.id,
         trial=plan.trial,

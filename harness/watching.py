@@ -3,10 +3,11 @@
 Refuses to know what is in them, and how long to wait.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.jsontext import load_json
+from harness.places import is_file, is_folder
 from harness.tracesource import is_run, runs_in, span_folders
 
 
@@ -23,7 +24,7 @@ class Watch:
         """What is followed; None while that is still to come."""
         self._note = on_note
         self._trials: set[Path] = set()
-        there = runs_in(path) if path.is_dir() and not is_run(path) else []
+        there = runs_in(path) if is_folder(path) and not is_run(path) else []
         under_way = bool(there) and _is_under_way(there[0])
         self._old = frozenset(there[1:] if under_way else there)
         if not path.exists():
@@ -33,10 +34,10 @@ class Watch:
 
     def look(self) -> list[Path]:
         """The span files there are now. When another run has come, `root` is another one."""
-        if self.path.is_file():
+        if is_file(self.path):
             self.root = self.path
             return [self.path]
-        if not self.path.is_dir():
+        if not is_folder(self.path):
             return []
         if is_run(self.path):
             self.root = self.path
@@ -62,7 +63,7 @@ class Watch:
 def _is_under_way(run: Path) -> bool:
     """Whether a run folder's manifest says that the run has not ended."""
     try:
-        manifest = json.loads((run / "manifest.json").read_bytes())
+        manifest = load_json((run / "manifest.json").read_bytes())
     except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and manifest.get("ended_at") is None

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from harness.hiding import Hiding, hidden_streams, hide_last_words, traceback_text
 from harness.judges import open_judge
+from harness.privatefolder import PrivateFolder, hold
 from harness.processes import become_subreaper, end_descendants, keep_private
 from harness.redacted import hidden_result
 from harness.results import Kind, TrialResult
@@ -104,7 +105,7 @@ def _work(reply: Callable[[bytes], None]) -> None:
         signal.signal(number, _heed_not)
     become_subreaper()
     start = START.validate_python(json.loads(sys.stdin.buffer.readline()))
-    hide_last_words(hiding_for((), os.environ, start.redact_key))
+    hide_last_words(hiding_for((), os.environ, start.redact_key, (), start.otlp))
     if not hold_as_worker(Path(start.run_folder)):
         gone: JSON = {"ready": False, "problem": "the run is gone on with by another process"}
         reply(json.dumps(gone).encode() + b"\n")
@@ -115,7 +116,7 @@ def _work(reply: Callable[[bytes], None]) -> None:
         problem: JSON = {"ready": False, "problem": f"{changed[0]} changed while the run was under way"}
         reply(json.dumps(problem).encode() + b"\n")
         return
-    hiding = hiding_for(scenarios.by_id.values(), os.environ, start.redact_key)
+    hiding = hiding_for(scenarios.by_id.values(), os.environ, start.redact_key, scenarios.agents.values(), start.otlp)
     hide_last_words(hiding)
     reply(b'{"ready": true}\n')
     exporter = None if start.otlp is None else Exporter(parse_endpoint(start.otlp))
@@ -144,6 +145,7 @@ def _try_jobs(
     judge = None if start.judge is None else open_judge(start.judge)
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
+        private = _hold(job, keep=start.keep)
         plan = TrialPlan(
             run_id=start.run_id,
             run_folder=Path(start.run_folder),
@@ -157,7 +159,7 @@ def _try_jobs(
             otlp=start.otlp,
             exporter=exporter,
             judge=judge,
-            private=None if job.private is None else Path(job.private),
+            private=private.path,
         )
         try:
             result = run_trial(plan)
@@ -165,7 +167,16 @@ def _try_jobs(
         except Exception as error:  # the runner waits for a result, whatever broke; a silent worker costs the run
             sys.stderr.write(traceback_text(hiding, error))
             result = hidden_result(hiding, failed(job, f"{type(error).__name__}: {error}"))
+        # The runner needs nothing of it, and may have been killed: then nobody else would take it away.
+        private.remove()
         reply(encode(result))
+
+
+def _hold(job: Job, *, keep: bool) -> PrivateFolder:
+    """The job's private folder, held for as long as the trial runs, also when the runner is killed."""
+    assert job.private is not None
+    path = Path(job.private)
+    return PrivateFolder(path, None if keep else hold(path))
 
 
 if __name__ == "__main__":

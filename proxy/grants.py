@@ -23,6 +23,9 @@ from proxy.yamlfile import YamlError, load_document
 
 LONGEST = 16 * 1024 * 1024
 """Bytes of a file of grants, and of the list beside it."""
+_LINKED = (
+    "the file has several names (hard links), and each grant would be used once by each; copy it to a file of its own"
+)
 _FIELDS = ("id", "tool", "arguments", "expires_at", "granted_at", "revoked_at")
 
 
@@ -46,8 +49,8 @@ class Grants:
     """The grants of one file."""
 
     def __init__(self, path: str, grants: tuple[Grant, ...]) -> None:
-        # Absolute: nobody's change of folder may make it another file.
-        self.path = os.path.abspath(path)
+        # The file itself: neither a change of folder nor a link's name may give it another list.
+        self.path = os.path.realpath(path)
         self.grants = grants
         self._used: set[str] = set()
 
@@ -144,20 +147,30 @@ def _note(file: int, grant_id: str, kind: str, at: int) -> None:
 
 
 def load_grants(path: str) -> Grants:
-    """The grants of a file. Raises GrantError with everything that is wrong, also where it cannot be read."""
+    """The grants of a file. Raises GrantError with everything that is wrong, also where it cannot be read.
+
+    A symbolic link is resolved. A file with several hard links is refused: beside each of its names there would be
+    another list of uses.
+    """
     try:
-        with open_plain(path, follow=True) as stream:
+        real = os.path.realpath(path)
+        with open_plain(real) as stream:
+            if os.fstat(stream.fileno()).st_nlink > 1:
+                raise GrantError([Problem(path, None, "", _LINKED)])
             text = read_at_most(stream, LONGEST)
         document = load_document(text, path)
-    except OSError as error:
-        raise GrantError([Problem(path, None, "", f"the grants cannot be read: {error.strerror}")]) from None
     except YamlError as error:
         raise GrantError(error.problems) from None
+    except GrantError:
+        raise
+    except (OSError, ValueError) as error:
+        said = (error.strerror or error) if isinstance(error, OSError) else error
+        raise GrantError([Problem(path, None, "", f"the grants cannot be read: {said}")]) from None
     reading = FieldReading(path, document.line, ())
     grants = parse_grants(reading, document.data)
     if reading.problems:
         raise GrantError(reading.problems)
-    return Grants(path, grants)
+    return Grants(real, grants)
 
 
 def parse_grants(reading: FieldReading, data: JSON) -> tuple[Grant, ...]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from proxy.frames import Message
 from proxy.judging import JUDGED, VERSION_KEY, meta_text
+from proxy.webaddress import UrlError, read_url
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case with their values, in the order in which they came; a name may stand more than once."""
@@ -74,10 +75,6 @@ class Head(NamedTuple):
     headers: Headers
 
 
-class UrlError(ValueError):
-    """An address that nobody can be reached at; the message says what is wrong."""
-
-
 class Origin(NamedTuple):
     """Where a server is: scheme, host without brackets, port.
 
@@ -104,18 +101,10 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 def read_origin(url: str) -> tuple[Origin, str]:
     """The origin of an http or https URL, and the path behind it. Raises UrlError."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise UrlError(f"{url!r} is no URL: {error}") from None
-    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-        raise UrlError(f"{url!r} is no address of a server; it begins with http:// or https:// and names a host")
-    if parts.username is not None or parts.password is not None:
-        raise UrlError("the URL holds a user or a password, which an agent has to send itself")
+    parts = read_url(url)
     if parts.query or parts.fragment:
         raise UrlError("the URL has a query or a fragment; give the address alone, an agent sends the rest itself")
-    return Origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme]), parts.path
+    return Origin(parts.scheme, parts.host, parts.port or DEFAULT_PORTS[parts.scheme]), parts.path
 
 
 def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:

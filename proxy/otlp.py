@@ -131,7 +131,7 @@ class Exporter:
                 sys.setswitchinterval(_SWITCH)
                 self._send_all(first)
         except Exception as error:  # the copy is lost, the record is not
-            self.reason = f"{type(error).__name__}: {error}"
+            self.reason = self.endpoint.without_query(f"{type(error).__name__}: {error}")
             while not self._ended and self._lines.get() is not None:
                 self._failed += 1
         finally:

@@ -43,6 +43,7 @@ class Sender:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._heard = Heard()
+        self._endpoint = endpoint
         self._status = 0
         self._rejected = 0
         for name in _QUIETED:
@@ -73,7 +74,7 @@ class Sender:
     @property
     def reason(self) -> str:
         """What the SDK or the backend said last of the batch, "" where nothing was said."""
-        return self._heard.last
+        return self._endpoint.without_query(self._heard.last)
 
     def send(self, spans: Sequence[ReadableSpan]) -> int:
         """Send a batch; how many of it were accepted. Blocks as long as the exporter tries, 10 s by default."""

@@ -3,7 +3,6 @@
 Refuses to know what is judged and how.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,9 +19,11 @@ from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
 from harness.discovery import find_scenarios, load_scenarios
 from harness.gate import Gate
+from harness.jsontext import load_json
 from harness.judges import Judge
 from harness.locating import locate_assertions, repository_path
 from harness.looseverdict import loose_verdict
+from harness.places import text_of
 from harness.recordedrun import trial_of
 from harness.report.documents import FORMATS, Format, as_document
 from harness.report.seen import matrix_lines
@@ -112,9 +113,9 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
         )
 
     if place is None:
-        return checked(Verdict("error", "infra_error", "there is no trace of this scenario"), None)
+        return checked(Verdict("error", "infra_error", f"there is no trace {scenario.id}.json or .trace.json"), None)
     try:
-        trace = owasp.read_trace(json.loads(place.read_text(encoding="utf-8")))
+        trace = owasp.read_trace(load_json(text_of(place)))
     except (OSError, ValueError) as error:
         raise CheckError(f"{place}: {error}") from error
     return checked(loose_verdict(scenario, trace), trace)
@@ -122,7 +123,7 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
 
 def _as_arena(path: Path) -> Checked:
     try:
-        events = read_events(path.read_text(encoding="utf-8"), str(path))
+        events = read_events(text_of(path), str(path))
         told = arena.grade_run(events)
     except (OSError, UnicodeDecodeError, ArenaError) as error:
         raise CheckError(f"{error}" if str(path) in str(error) else f"{path}: {error}") from error
@@ -168,7 +169,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="A folder of traces, each named by its scenario's id.",
+    help="A folder of traces, each named by its scenario's id: ID.json or ID.trace.json.",
 )
 @click.option("--db", "databases", multiple=True, metavar="SERVER=FILE", help="A server's database after the run.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)

@@ -14,6 +14,8 @@ from typing import get_args
 import click
 
 from harness.comparing import Comparison, Trials, compare
+from harness.jsontext import load_json
+from harness.places import is_folder, text_of
 from harness.results import STATUSES, VALID
 from harness.runfolder import newest_run_in
 from harness.verdict import Result
@@ -29,11 +31,11 @@ class CompareError(ValueError):
 
 def read_trials(path: Path) -> Trials:
     """The trials of a run folder or a report.json. Raises CompareError."""
-    file = path / "report.json" if path.is_dir() else path
+    file = path / "report.json" if is_folder(path) else path
     try:
-        value: JSON = json.loads(file.read_text(encoding="utf-8"))
+        value: JSON = load_json(text_of(file))
     except (OSError, ValueError) as error:
-        if path.is_dir() and not file.exists() and (run := newest_run_in(path)) is not None:
+        if is_folder(path) and not file.exists() and (run := newest_run_in(path)) is not None:
             raise CompareError(f"{path}: is no run folder; name one in it, such as {run}") from None
         raise CompareError(f"{file}: cannot be read: {error}") from error
     scenarios = value.get("scenarios") if isinstance(value, dict) else None

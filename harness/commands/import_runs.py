@@ -3,13 +3,16 @@
 Refuses to know the formats.
 """
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from harness.importing.form import Imported, ImportFormatError
 from harness.importing.formats import FORMATS
+from harness.places import text_of
 from harness.query import QueryError, write_database
 from harness.tracefile import trace_text
 from proxy.visible import visible
@@ -19,7 +22,10 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def write_run(run: Imported, out: Path) -> list[Path]:
-    """Write `NAME.trace.json`, and `NAME.<server>.db` for each database. Raises ImportFormatError and OSError."""
+    """Write `NAME.trace.json`, `NAME.<server>.db` for each database, and `NAME.yaml` for a task that stands beside it.
+
+    Raises ImportFormatError and OSError.
+    """
     if _NAME.fullmatch(run.name) is None or not run.name.strip("."):
         raise ImportFormatError(f"{visible(run.name)}: is no name for a file")
     written = [out / f"{run.name}.trace.json"]
@@ -28,6 +34,11 @@ def write_run(run: Imported, out: Path) -> list[Path]:
     for server, dump in run.databases.items():
         written.append(out / f"{run.name}.{server}.db")
         write_database(written[-1], dump)
+    if run.task is not None:
+        written.append(out / f"{run.name}.yaml")
+        with written[-1].open("x", encoding="ascii") as file:
+            # JSON is YAML.
+            file.write(json.dumps(dict(run.task), indent=2) + "\n")
     return written
 
 
@@ -42,18 +53,24 @@ def write_run(run: Imported, out: Path) -> list[Path]:
     metavar="DIR",
     help="Where the traces are written.",
 )
-def command(form: str, files: tuple[Path, ...], out: Path) -> None:
+@click.option(
+    "--name", metavar="NAME", help="What the run is called, such as its scenario's id; for a file of one run."
+)
+def command(form: str, files: tuple[Path, ...], out: Path, name: str | None) -> None:
     """Write runs that were recorded elsewhere as traces of ours, for `wiretrap check`.
 
-    FORMAT is agent-arena, agent-mark or owasp. No file is written over. Exit code 2 when a file is not of the format,
-    or a trace cannot be written.
+    FORMAT is agent-arena, agent-mark or owasp. A task that stands beside a run is written as a scenario. No file is
+    written over. Exit code 2 when a file is not of the format, or a trace cannot be written.
     """
     out.mkdir(parents=True, exist_ok=True)
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8-sig")
-            for run in FORMATS[form](text, file.name.partition(".")[0], str(file)):
-                for path in write_run(run, out):
+            text = text_of(file)
+            runs = list(FORMATS[form](text, file.name.partition(".")[0], str(file)))
+            if name is not None and len(files) + len(runs) > 2:
+                raise ImportFormatError(f"{file}: --name names one run, and there are more")
+            for run in runs:
+                for path in write_run(run if name is None else replace(run, name=name), out):
                     click.echo(str(path))
         except (ImportFormatError, QueryError) as error:
             click.echo(f"wiretrap import: {error}", err=True)

@@ -187,7 +187,8 @@ def command(
         else:
             selection = replace(_selection(tuple(paths), agent, program, profile), semantics=semantics)
             selected = load_selection(selection)
-            hide_last_words(hiding_for(selected.by_id.values(), os.environ, secrets.token_hex(32)))
+            scenarios, agents, key = selected.by_id.values(), selected.agents.values(), secrets.token_hex(32)
+            hide_last_words(hiding_for(scenarios, os.environ, key, agents, otlp))
             for note in dict.fromkeys(note for scenario in selected.by_id.values() for note in scenario.notes):
                 click.echo(hiding.text(str(note)), err=True)
             run, folder = run_selected(

@@ -18,10 +18,11 @@ from harness.assertions.not_built import NotBuilt
 from harness.assertions.state import State, StateUnchanged
 from harness.discovery import Kind, classify, repeated_ids, yaml_files
 from harness.models.script import read_script
+from harness.places import is_file, is_folder, is_there
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, ScenarioError, load_scenario
 from harness.seedfile import read_seed
-from harness.selection import SelectionError
+from harness.selection import SelectionError, check_there
 from harness.sweepfile import SweepFileError, load_sweep
 from harness.sweeping import check_sweep
 from harness.targets.fixtures import fixture_offers
@@ -49,9 +50,13 @@ def check_file(path: Path, kind: Kind) -> Scenario | None:
     """Read a file as what it is; a scenario is given back. Raises a ProblemError."""
     match kind:
         case "scenario":
-            return load_scenario(path, fixture_offers())
+            scenario = load_scenario(path, fixture_offers())
+            if scenario.agent is not None and (missing := check_there(scenario.agent, scenario)):
+                raise SelectionError(missing)
+            return scenario
         case "agent":
-            load_agent(path)
+            if missing := check_there(load_agent(path)):
+                raise SelectionError(missing)
         case "policy":
             load_policy(str(path))
         case "seed":
@@ -132,15 +137,15 @@ def command(paths: tuple[Path, ...]) -> None:
     scenarios: list[Scenario] = []
     files: dict[Path, Path] = {}
     for path in paths:
-        found = yaml_files(path) if path.is_dir() else [path]
-        if not found or not path.exists():
-            missing = "there is no YAML file in this folder" if path.exists() else "there is no such file or folder"
+        found = yaml_files(path) if is_folder(path) else [path]
+        if not found or not is_there(path):
+            missing = "there is no YAML file in this folder" if is_there(path) else "there is no such file or folder"
             problems[Problem(str(path), None, "", missing)] = None
             continue
         for file in found:
             files.setdefault(file.resolve(), file)
     for file in files.values():
-        if not file.is_file():
+        if not is_file(file):
             problems[Problem(str(file), None, "", "is no regular file")] = None
             continue
         kind = classify(file)

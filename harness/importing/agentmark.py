@@ -1,18 +1,20 @@
 """Results of agent-mark: trajectories with their tool calls and final answer. Refuses to know how they are scored."""
 
-import json
 from collections.abc import Iterator
 
 from harness.finite import finite
 from harness.importing.form import Imported, ImportFormatError
+from harness.jsontext import load_json
 from harness.trace import Coverage, Event, Message, ToolCall, Trace
 from proxy.spans import JSON
+
+_OTHERS = frozenset({"messages", "events", "schema_version"})
 
 
 def read_agentmark(text: str, stem: str, where: str) -> Iterator[Imported]:
     """The trajectories of a file: one, or a list of them; each alone or under `trajectory`, named by its `id`."""
     try:
-        value: JSON = json.loads(text)
+        value: JSON = load_json(text)
     except ValueError as error:
         raise ImportFormatError(f"{where}: is no JSON: {error}") from error
     items = value if isinstance(value, list) else [value]
@@ -22,9 +24,17 @@ def read_agentmark(text: str, stem: str, where: str) -> Iterator[Imported]:
         told = item.get("trajectory", item) if isinstance(item, dict) else None
         if not isinstance(told, dict) or not isinstance(told.get("tool_calls"), list):
             raise ImportFormatError(f"{where}: [{number}]: a trajectory with tool_calls is expected")
+        if not isinstance(told.get("prompt", told.get("final_response")), str) or told.keys() & _OTHERS:
+            said = "a trajectory has a prompt and a final_response, and no messages and events"
+            raise ImportFormatError(f"{where}: [{number}]: {said}")
         name = item.get("id") if isinstance(item, dict) else None
         plain = stem if len(items) == 1 else f"{stem}.{number + 1}"
-        yield Imported(name if isinstance(name, str) and name else plain, _trace(told, f"{where}: [{number}]"))
+        task = item.get("task") if isinstance(item, dict) else None
+        yield Imported(
+            name if isinstance(name, str) and name else plain,
+            _trace(told, f"{where}: [{number}]"),
+            task=task if isinstance(task, dict) else None,
+        )
 
 
 def _trace(told: dict[str, JSON], where: str) -> Trace:

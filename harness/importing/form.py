@@ -9,6 +9,7 @@ from typing import Protocol
 
 from harness.evidence import Dump
 from harness.trace import Trace
+from proxy.spans import JSON
 
 
 class ImportFormatError(ValueError):
@@ -17,11 +18,15 @@ class ImportFormatError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """One run. `name` names its files; `databases` are those that can be rebuilt, by server id, as they ended."""
+    """One run. `name` names its files; `databases` are those that can be rebuilt, by server id, as they ended.
+
+    `task` is the scenario that stands beside the run in its file, as that file has it.
+    """
 
     name: str
     trace: Trace
     databases: Mapping[str, Dump] = field(default_factory=dict)
+    task: Mapping[str, JSON] | None = None
 
 
 class Format(Protocol):

@@ -84,6 +84,9 @@ def run_asked(agent: Remote | Called, task: Task, conversation: Conversation) ->
         case Remote(), {"status": "infra_error", "reason": str(reason)}, "agent_crash":
             # Our own program says so, and the target is not on this machine's side of it.
             return replace(ending, status="infra_error", reason=reason)
+        case Called(), {"status": "infra_error", "reason": str(reason)}, "agent_crash":
+            # Its function never got the task: what is wrong is how it was set up, whoever says so.
+            return replace(ending, status="infra_error", reason=reason)
         case Remote(), {"reason": str(reason)}, "agent_crash":
             return replace(ending, reason=reason)
         case _:

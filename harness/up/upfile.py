@@ -12,15 +12,17 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue, StringConstraints
 
 from harness.intake import Entry, Intake, open_document
+from harness.places import is_file
 from harness.scenariofile import Name, Trust, VariableName, VariableValue, Word
 from harness.scenariopolicy import read_policy
 from proxy.endpoint import EndpointError, parse_endpoint
 from proxy.glob import check_server_id
 from proxy.grants import GrantError, load_grants
-from proxy.httpwords import UrlError, read_origin
+from proxy.httpwords import read_origin
 from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, ProblemError, describe
 from proxy.spans import JSON
+from proxy.webaddress import UrlError
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]
@@ -114,7 +116,7 @@ class _Reading:
 
         def find(name: str, field: FieldPath) -> Path | None:
             file = self.path.parent / name
-            if not file.is_file():
+            if not is_file(file):
                 part.wrong(field, f"there is no file {file}; paths are relative to the folder of {self.path.name}")
                 return None
             return file
@@ -158,7 +160,7 @@ class _Reading:
             try:
                 parse_endpoint(entry.otlp)
             except EndpointError as error:
-                self.intake.wrong(("otlp",), str(error).removeprefix("--otlp "))
+                self.intake.wrong(("otlp",), str(error).removeprefix("--otlp: "))
         shared = self.policy(data, ()) if "policy" in data else None
         servers: dict[str, UpServer] = {}
         listed = data["servers"]

@@ -54,6 +54,14 @@ def test_who_has_which_servers_is_told_by_the_architecture_or_the_file(
         ({"model": {"provider": "scripted"}}, "model.script: a scripted model needs the file of its script"),
         ({"model": {"provider": "openai"}}, "model.name: name the model, as openai calls it"),
         ({"model": {"provider": "openai", "name": "x", "key": "MINE"}}, "model.key: MINE would be recorded as it is"),
+        (
+            {"model": {"provider": "openai", "name": "x", "base_url": "http://me:word@h"}},
+            "model.base_url: a user and a password may not stand in a URL",
+        ),
+        (
+            {"models": {"a": {"provider": "openai", "name": "x", "base_url": "http://[1"}}},
+            "models.a.base_url: 'http://[1' is no address of a server",
+        ),
         ({"model": {"provider": "openai", "name": "x", "script": "s.yaml"}}, "only a scripted model has a script"),
         ({"model": {**SCRIPTED, "script": "missing.yaml"}}, "missing.yaml: the file cannot be read"),
         ({"architecture": "swarm"}, "architecture: expected"),

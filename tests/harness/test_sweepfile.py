@@ -81,6 +81,6 @@ def test_a_secret_in_a_model_is_refused_before_it_stands_in_a_file_that_stays(
 ) -> None:
     monkeypatch.setenv("MODEL_API_KEY", "sk-9f31c07d22ab")
     (tmp_path / "one.yaml").write_text(json.dumps({"model": {"provider": "scripted", "script": "x.yaml"}}))
-    sweep = load_sweep(write(tmp_path, models={"big": {"provider": "gemini", "base_url": "http://sk-9f31c07d22ab@x"}}))
+    sweep = load_sweep(write(tmp_path, models={"big": {"provider": "gemini", "base_url": "http://x/sk-9f31c07d22ab"}}))
     with pytest.raises(SweepFileError, match="one-big would hold the value of a secret variable"):
         check_sweep(sweep)

@@ -57,10 +57,12 @@ def test_each_kind_of_agent_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        ({"http": {"url": "file:///etc/passwd"}}, "http.url: expected the URL of a server"),
-        ({"http": {"url": "http://a b/"}}, "http.url: expected the URL of a server"),
-        ({"http": {"url": "http://[::1/"}}, "http.url: expected the URL of a server"),
-        ({"http": {"url": "http://me:word@host/"}}, "http.url: a name and a password may not stand in the URL"),
+        ({"http": {"url": "file:///etc/passwd"}}, "http.url: 'file:///etc/passwd' is no address of a server"),
+        ({"http": {"url": "http://a b/"}}, "is no address of a server; it begins with http:// or https://"),
+        ({"http": {"url": "http://[::1/"}}, "is no address of a server; it begins with http:// or https://"),
+        ({"http": {"url": "http://[1"}}, "http.url: 'http://[1' is no address of a server"),
+        ({"chat": {"url": "http://me:word-9f31/x@[1"}}, "chat.url: the URL is no address of a server"),
+        ({"http": {"url": "http://me:word@host/"}}, "http.url: a user and a password may not stand in a URL"),
         ({"http": {"url": "http://h/", "header_env": {"Authorization": "BOX"}}}, "does not say that it is a secret"),
         ({"http": {"url": "http://h/", "headers": {"a b": "x"}}}, "is no name of a header"),
         ({"http": {"url": "http://h/", "headers": {"Host": "x"}}}, "Host is set for each request"),

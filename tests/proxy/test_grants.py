@@ -2,6 +2,7 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,37 @@ def test_a_grant_is_used_once_also_by_another_proxy_and_the_list_of_it_is_privat
     assert os.stat(first.list_path).st_mode & 0o777 == 0o600
     Path(first.list_path).unlink()
     assert first.take(waiting(), NOW) == "the grant g was used already"
+
+
+def test_a_grant_is_used_once_whatever_name_of_its_file_the_proxies_got(tmp_path: Path) -> None:
+    given = grants(tmp_path, one(id="g"), one(id="h", arguments={"amount": 6}))
+    (tmp_path / "elsewhere").symlink_to(tmp_path)
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "elsewhere" / "grants.yaml")
+    names = [given.path, str(tmp_path / "link.yaml"), str(tmp_path / "elsewhere" / "grants.yaml")] * 4
+    proxies, held = [load_grants(name) for name in names], [waiting() for _ in names]
+    with ThreadPoolExecutor(len(names)) as pool:
+        taken = list(pool.map(lambda proxy, call: proxy.take(call, NOW), proxies, held))
+    assert sum(isinstance(one, Grant) for one in taken) == 1
+    assert load_grants(names[1]).revoke("h", NOW.wall) == "the grant h is revoked"
+    assert given.revoke("h", NOW.wall) == "the grant h was revoked already"
+    assert sorted(file.name for file in tmp_path.glob("*.used")) == ["grants.yaml.used"]
+
+
+def test_a_file_of_grants_with_several_hard_links_is_refused(tmp_path: Path) -> None:
+    given = grants(tmp_path, one(id="g"))
+    os.link(given.path, tmp_path / "other.yaml")
+    for name in ("grants.yaml", "other.yaml"):
+        with pytest.raises(GrantError, match=r"several names \(hard links\)"):
+            load_grants(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["\0", "x" * 300, "folder", "pipe", "none", "round"])
+def test_a_file_of_grants_that_cannot_be_opened_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "round").symlink_to("round")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(GrantError, match="the grants cannot be read"):
+        load_grants(str(tmp_path / name))
 
 
 def test_two_grants_of_one_kind_let_two_calls_through(tmp_path: Path) -> None:

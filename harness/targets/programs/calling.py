@@ -27,16 +27,34 @@ def main(framework: str, function: str, folder: str, task_file: str, report_file
     sys.path.insert(0, folder)
     with open(task_file, encoding="utf-8") as file:
         task = json.load(file)
+
+    def write(failure: dict[str, str] | None, reported: dict[str, Any]) -> None:
+        descriptor = os.open(report_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"failure": failure, "first_ms": None, "whole_ms": None, "reported": reported}, file)
+
+    try:
+        found = _function(function)
+    except (ImportError, SyntaxError) as error:
+        reason = f"{function} cannot be imported: {type(error).__name__}: {error}"
+        write({"status": "infra_error", "reason": reason}, {})
+        raise
+    ways = {"python": plain, "openai-agents": openai_agents, "langchain": langchain, "pydantic-ai": pydantic_ai}
+    answer, reported = asyncio.run(ways[framework](found, task))
+    write(None, reported)
+    with out:
+        out.write(answer.encode("utf-8", "backslashreplace"))
+
+
+def _function(function: str) -> Any:
+    """What MODULE:FUNCTION names. Raises ImportError and SyntaxError, and whatever else its module does."""
     module, _, name = function.partition(":")
     found: Any = import_module(module)
     for part in name.split("."):
+        if not hasattr(found, part):
+            raise ImportError(f"there is no {part!r} in {module}")
         found = getattr(found, part)
-    ways = {"python": plain, "openai-agents": openai_agents, "langchain": langchain, "pydantic-ai": pydantic_ai}
-    answer, reported = asyncio.run(ways[framework](found, task))
-    with open(os.open(report_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"failure": None, "first_ms": None, "whole_ms": None, "reported": reported}, file)
-    with out:
-        out.write(answer.encode("utf-8", "backslashreplace"))
+    return found
 
 
 async def plain(function: Callable[[Any], Any], task: dict[str, Any]) -> tuple[str, dict[str, Any]]:

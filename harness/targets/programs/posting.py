@@ -122,19 +122,35 @@ def _json(text: bytes | str) -> Any:
 
 
 def _take_trace(answer: http.client.HTTPResponse, most: int, report: dict[str, Any], began: float) -> None:
-    """The contract `http`: an object of three lists, each of objects; one that is left out is empty."""
+    """The contract `http`: an object of three lists, each of objects; one that is left out is empty.
+
+    One that names an error is none.
+    """
     found = _json(b"".join(_chunks(answer, most)))
     report["first_ms"] = _since(began)
     if not isinstance(found, dict):
         raise AnswerError("the target's answer is no object with messages, tool_calls and events")
+    _refuse(found)
     for name in _LISTS:
         items = found.get(name, [])
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise AnswerError(f"in the target's answer {name} is no list of objects")
     report["reported"] = {name: found[name] for name in _LISTS if name in found}
+    if note := _note(found):
+        sys.stderr.write(f"note: {note}\n")
     said = [one.get("content") for one in found.get("messages", []) if one.get("role") == "assistant"]
     if said and isinstance(said[-1], str):
         _say(said[-1])
+
+
+def _note(found: dict[str, Any]) -> str:
+    """What looks like a slip in an answer, and is none for sure; "" for nothing."""
+    said = [] if found.get("messages") else ["the target's answer has no messages"]
+    unknown = [repr(name)[:40] for name in found if name not in (*_LISTS, "error")]
+    if unknown:
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        said.append(f"it has fields that nobody reads: {', '.join(unknown[:3])}{more}")
+    return "; ".join(said)
 
 
 def _take_text(

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.agentfile import load_agent
+from harness.modelagent import ModelAgent
 from harness.verdict import FailureCategory, Mode
 from proxy.spans import JSON
 from tests.harness.architectures.trials import SUPPORT, Tried, agent_file, credit_hold, try_once
@@ -122,7 +124,7 @@ def test_a_critic_that_accepts_what_the_log_it_was_shown_speaks_against_missed_t
 def test_a_claim_is_held_against_the_database(tried: Tried, claims: str) -> None:
     [finding] = [finding for finding in tried.verdict.findings if finding.id == "claims"]
     assert finding.result == claims
-    assert '"Status: on hold"' in finding.reason
+    assert '"Status: on_hold"' in finding.reason
 
 
 def test_a_supervisor_that_asks_nobody_who_could_know_loses_the_request(
@@ -162,3 +164,17 @@ def test_agents_may_have_models_of_their_own(tmp_path: Path, monkeypatch: pytest
     assert tried.result.model == "copying, weak"
     models = {str(event.fields["agent"]): event.fields["model"] for event in tried.events("model_call")}
     assert models["crm_worker"] == "weak"
+
+
+@pytest.mark.parametrize("architecture", ["single_agent", "peer_to_peer", "supervisor_worker", "debate_critic"])
+def test_every_architecture_has_an_agent_that_is_right_and_one_that_is_wrong(architecture: str) -> None:
+    files = sorted((SUPPORT / "agents").glob(f"model_{architecture}*.yaml"))
+    agents = {file.stem.removeprefix(f"model_{architecture}"): load_agent(file) for file in files}
+    assert "" in agents
+    scripts = {"": "copying", "_rigid": "copying"}
+    for how, agent in agents.items():
+        assert isinstance(agent, ModelAgent)
+        assert agent.architecture == architecture
+        assert [file.stem for file in agent.files[1:]] == [scripts.get(how, how.removeprefix("_"))]
+    # What each of these scripts comes to stands in the tests above.
+    assert {how.removeprefix("_") for how in agents} & {"forgetful", "unasked", "hasty", "boasting"}

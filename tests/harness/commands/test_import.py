@@ -3,6 +3,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from harness.commands.check import command as check
@@ -85,7 +86,7 @@ def test_what_is_not_of_the_format_or_there_already_exits_2(tmp_path: Path) -> N
         file.write_text(text)
         shown = imported(form, file, "--out", tmp_path)
         assert (shown.exit_code, "x.json" in shown.stderr) == (2, True)
-    file.write_text("{}")
+    file.write_text('{"messages": []}')
     assert imported("owasp", file, "--out", tmp_path / "new").exit_code == 0
     assert imported("owasp", file, "--out", tmp_path / "new").exit_code == 2
 
@@ -100,3 +101,60 @@ def test_check_grades_agent_arenas_runs_by_its_own_rules_without_a_scenario() ->
         assert trial["result"] == ("pass" if run["passed"] else "fail")
         assert trial["findings"][0]["measures"]["score"] == run["score"]
     assert CliRunner().invoke(check, ["x.yaml", "--semantics", "agent-arena", "--trace-dir", str(root)]).exit_code == 2
+
+
+RUNS = {
+    "agent-arena": '{"event_id": "1", "timestamp": "x", "event_type": "run_start", "payload": {"task_prompt": "x"}}\n',
+    "agent-mark": '{"prompt": "x", "tool_calls": [{"name": "A", "args": {}}], "final_response": "x"}',
+    "owasp": '{"messages": [], "tool_calls": [{"name": "send", "arguments": {}}], "events": []}',
+}
+OTHERS = ('{"a":1}', "{}", "[]", "[1]", "1", "null", '{"messages": 1}', '{"tool_calls": {}}', '{"tool_calls": []')
+
+
+@pytest.mark.parametrize("form", RUNS)
+def test_what_is_of_another_format_is_refused_and_nothing_is_written(form: str, tmp_path: Path) -> None:
+    for place, text in enumerate((*(RUNS[other] for other in RUNS if other != form), *OTHERS)):
+        file = tmp_path / f"{place}.json"
+        file.write_text(text)
+        result = imported(form, file, "--out", tmp_path / "out")
+        assert (text, result.exit_code) == (text, 2)
+        assert str(file) in result.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+    (tmp_path / "own.json").write_text(RUNS[form])
+    assert imported(form, tmp_path / "own.json", "--out", tmp_path / "out").exit_code == 0
+
+
+def test_every_shared_file_is_of_one_format_alone(tmp_path: Path) -> None:
+    files = {
+        "agent-arena": sorted(shared_data("arena").glob("trace_*.jsonl")),
+        "agent-mark": [shared_data("agent-mark") / "synthetic.json"],
+        "owasp": sorted(shared_data("owasp").glob("traces/*/*.json")),
+    }
+    for own, paths in files.items():
+        for path in paths:
+            for form in files:
+                result = imported(form, path, "--out", tmp_path / form / path.stem)
+                assert (path.name, form, result.exit_code) == (path.name, form, 0 if form == own else 2)
+
+
+def test_a_run_of_the_owasp_harness_is_judged_by_its_scenario_under_that_ones_id(tmp_path: Path) -> None:
+    root = shared_data("owasp")
+    run = root / "traces" / "goal_hijack" / "delete_cloud_files_001_pass.json"
+    assert imported("owasp", run, "--name", "goal_hijack.delete_cloud_files_001", "--out", tmp_path).exit_code == 0
+    words = [str(root / "scenarios" / "goal_hijack" / "delete_cloud_files_001.yaml"), "--trace-dir", str(tmp_path)]
+    shown = CliRunner().invoke(check, words)
+    assert "PASS" in shown.stdout, shown.output
+    other = CliRunner().invoke(check, [words[0], "--trace-dir", str(root)])
+    assert "goal_hijack.delete_cloud_files_001.json or .trace.json" in other.stdout
+    assert imported("owasp", run, run, "--name", "x", "--out", tmp_path).exit_code == 2
+
+
+def test_the_tasks_of_agent_marks_runs_are_scenarios_beside_their_traces(tmp_path: Path) -> None:
+    assert imported("agent-mark", shared_data("agent-mark") / "synthetic.json", "--out", tmp_path).exit_code == 0
+    shown = CliRunner().invoke(check, [str(tmp_path), "--trace-dir", str(tmp_path), "--format", "json"])
+    scenarios = json.loads(shown.stdout)["scenarios"]
+    assert len(scenarios) == 5
+    for scenario in scenarios:
+        (trial,) = scenario["trials"]
+        assert trial["status"] == "completed"
+        assert {finding["id"] for finding in trial["findings"]} >= {"tool_calls", "judged"}

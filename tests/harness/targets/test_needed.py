@@ -13,6 +13,7 @@ from tests.harness.targets.test_asked import agent_file
 
 def test_an_agent_of_langchain_without_an_interpreter_of_its_own_says_how_to_make_one(tmp_path: Path) -> None:
     scenario = write_scenario(tmp_path, servers=None, assertions=[{"type": "no_denied_tool_call"}])
+    (tmp_path / "mine.py").write_text("def build(tools): ...")
     ran = run([scenario], tmp_path, agent=agent_file(tmp_path, langchain="mine:build"))
     [trial] = ran.result.trials
     assert (trial.verdict.status, ran.result.exit_code) == ("infra_error", 3)

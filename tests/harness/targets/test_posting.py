@@ -96,6 +96,30 @@ def test_an_answer_that_is_none_says_what_is_wrong(handle: Callable[[Asked], Non
     assert says in reason
 
 
+@pytest.mark.parametrize("error", [b'"my model failed"', b'{"message": "my model failed"}'])
+def test_an_account_that_names_an_error_is_none_either(error: bytes, tmp_path: Path) -> None:
+    with box(lambda asked: asked.answer(b'{"messages": [], "error": %b}' % error)) as url:
+        code, report = ask(tmp_path, url, contract="http")
+    assert (code, *failure(report)) == (1, "agent_crash", "the target answered with an error: my model failed")
+    assert "reported" not in report
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"output": "done"}', "note: the target's answer has no messages; it has fields that nobody reads: 'output'"),
+        (b'{"messages": [], "events": []}', "note: the target's answer has no messages"),
+        (b'{"messages": [{"role": "assistant", "content": "x"}], "error": null}', ""),
+    ],
+)
+def test_an_account_that_tells_nothing_is_told_of(
+    body: bytes, says: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with box(lambda asked: asked.answer(body)) as url:
+        code, _ = ask(tmp_path, url, contract="http")
+    assert (code, capfd.readouterr().err.strip()) == (0, says)
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirection_is_refused(status: int, tmp_path: Path) -> None:
     seen: list[str] = []

@@ -76,7 +76,7 @@ servers:
         ("servers:\n  a: {command: [x], policy: {file: no.yaml}}", "2: servers.a.policy.file: there is no file"),
         ("servers:\n  a: {command: [x], policy: {rules: [{deny: x}]}}", "2: servers.a.policy.rules[0].deny: the glob"),
         ("policy: {rulez: []}\nservers: {a: {command: [x]}}", "1: policy.rulez: unknown field"),
-        ("otlp: ftp://x\nservers: {a: {command: [x]}}", "1: otlp: 'ftp://x': the URL begins with http://"),
+        ("otlp: ftp://x\nservers: {a: {command: [x]}}", "1: otlp: 'ftp://x' is no address of a server; it begins"),
         ("secrets: [NOPE]\nservers: {a: {command: [x]}}", "1: secrets[0]: the variable 'NOPE' is not set"),
         ("healthy: 1\nservers: {a: {command: [x]}}", "1: healthy: unknown field"),
         (

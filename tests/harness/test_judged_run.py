@@ -172,5 +172,5 @@ def test_a_judge_is_named_with_or_without_its_provider(spec: str, name: str, pro
 
 @pytest.mark.parametrize(("spec", "url"), [("openai:", None), ("gpt-x", "ftp://x")])
 def test_a_name_or_an_address_that_is_none_is_an_error_at_the_start(spec: str, url: str | None) -> None:
-    with pytest.raises(JudgeFileError, match=r"names no model|is no http"):
+    with pytest.raises(JudgeFileError, match=r"names no model|is no address of a server"):
         model_judge(spec, {"OPENAI_API_KEY": KEY, **({} if url is None else {URL: url})})

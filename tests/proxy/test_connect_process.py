@@ -93,7 +93,7 @@ def test_told_to_stop_it_is_gone_with_a_call_open_and_its_session_is_ended_and_i
     ("options", "said"),
     [
         (["ftp://x"], "begins with http:// or https://"),
-        (["http://x/ y?key=hidden-value"], "percent-encode"),
+        (["http://x/ y?key=hidden-value"], "without blanks"),
         (["http://x/", "--header", "a: hidden-value\n1"], "control character"),
     ],
 )

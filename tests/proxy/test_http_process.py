@@ -189,9 +189,9 @@ def test_told_to_stop_it_is_gone_at_once_with_a_stream_and_a_call_open_and_its_s
     ("options", "said"),
     [
         (["--url", "ftp://x", "--port", "0"], "begins with http:// or https://"),
-        (["--url", "http://u:p@x/", "--port", "0"], "user or a password"),
+        (["--url", "http://u:p@x/", "--port", "0"], "a user and a password"),
         (["--url", "http://x/?a=b", "--port", "0"], "query"),
-        (["--url", "http://x:99999/", "--port", "0"], "no URL"),
+        (["--url", "http://x:99999/", "--port", "0"], "is no address of a server"),
         (["--url", "http://x/", "--port", "0", "--spans", "/proc/nowhere"], "cannot be written"),
         (["--url", "http://x/", "--port", "0", "--host", "203.0.113.7"], "cannot listen there"),
         (["--url", "http://x/", "--port", "70000"], "not in the range"),

@@ -11,7 +11,7 @@ from proxy.frames import Message, read_loose, read_strict
 from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
-from proxy.longlines import answered, first_seen, flowed
+from proxy.longlines import first_seen, flowed, withheld
 from proxy.members import FrameError
 from proxy.plainway import PlainWay
 from proxy.policy import NO_POLICY, Decision, canonical_name
@@ -286,13 +286,11 @@ class ServerSide:
         records = [wire.malformed(text, _TOO_LONG, now, SERVER_TO_CLIENT, truncated=True)]
         forward: list[str] = []
         asking = set(ids_of(scanner))
+        said = f"Wiretrap could not pass this answer on: {_TOO_LONG}"
         for envelope in scanner.envelopes:
-            line = (
-                None if envelope.id_text in asking else answered(wire, head, envelope, now, SERVER_TO_CLIENT, ours=True)
-            )
+            line = None if envelope.id_text in asking else withheld(wire, envelope, now, SERVER_TO_CLIENT, said)
             if line is not None and envelope.id_text is not None:
                 records.append(line)
-                said = f"Wiretrap could not pass this answer on: {_TOO_LONG}"
                 forward.append(error(envelope.id_text, NOT_READABLE, said))
         said = f"Wiretrap refused this request: {_TOO_LONG}"
         back = [error(one, NOT_READABLE, said) for one in ids_of(scanner)]

@@ -13,6 +13,7 @@ from proxy.ids import id_key
 from proxy.judging import Judgement, judge_client_request, judge_request
 from proxy.members import FrameError
 from proxy.record import Place, Recorder, Stamp, payload
+from proxy.refusals import NOT_READABLE
 from proxy.scan import Envelope, EnvelopeScanner, decoded
 from proxy.spans import encode_attribute
 
@@ -115,7 +116,7 @@ def flowed(
 class OwedCut(NamedTuple):
     """An exchange that an answer past the cap ended, of which the line is made once the answer has gone on.
 
-    `head` is what was kept of it; `seq` is the answer's; `ours` where the requester got an answer of ours.
+    `head` is what was kept of it; `seq` is the answer's.
     """
 
     exchange: Exchange
@@ -124,7 +125,6 @@ class OwedCut(NamedTuple):
     now: Stamp
     version: str
     seq: int
-    ours: bool = False
 
     def line(self, recorder: Recorder) -> str:
         """The line."""
@@ -142,10 +142,7 @@ class OwedCut(NamedTuple):
         elif is_tool and found.get("is_error") == b"true":
             outcome, failure = "tool_error", "the tool's result is an error"
             more.append(encode_attribute(v.ERROR_TYPE, outcome))
-        return ended(
-            recorder, exchange, self.now, outcome, more,
-            version=self.version, failure=failure, ours=self.ours, seq=self.seq,
-        )  # fmt: skip
+        return ended(recorder, exchange, self.now, outcome, more, version=self.version, failure=failure, seq=self.seq)
 
 
 def _asked(wire: Connection, envelope: Envelope, direction: str) -> Exchange | None:
@@ -157,11 +154,13 @@ def _asked(wire: Connection, envelope: Envelope, direction: str) -> Exchange | N
     return asked.take(id_key(decoded(text.encode()), text))
 
 
-def answered(
-    wire: Connection, head: bytes, envelope: Envelope, now: Stamp, direction: str, *, ours: bool
-) -> str | None:
-    """The line of the exchange that an answer past the cap ends; None when no request asked for it."""
+def withheld(wire: Connection, envelope: Envelope, now: Stamp, direction: str, said: str) -> str | None:
+    """The line of the exchange that an answer past the cap would have ended, in whose place our error `said` goes on.
+
+    None when no request asked for it. What came of the answer stands in the record of the line that it was.
+    """
     exchange = _asked(wire, envelope, direction)
     if exchange is None:
         return None
-    return OwedCut(exchange, head, envelope, now, wire.version, wire.recorder.next_seq(), ours).line(wire.recorder)
+    more = [encode_attribute(v.ERROR_TYPE, str(NOT_READABLE))]
+    return ended(wire.recorder, exchange, now, "protocol_error", more, version=wire.version, failure=said, ours=True)

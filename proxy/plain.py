@@ -24,6 +24,9 @@ _CALLED = re.compile(rf"\}}(?:, ?{_WHO})?\}}\n")
 _RESULT = re.compile(rf'\{{(?:{_WHO}, ?)?"result": ?')
 _ANSWERED = re.compile(rf"(?:, ?{_WHO})?\}}\n")
 
+_OPENED = 256
+"""Braces and brackets in a line that may be nested deep: how deep is read depends on the way (Python's own limit)."""
+
 _strictly, _loosely = scanner(STRICT), scanner(LOOSE)
 
 
@@ -51,12 +54,17 @@ def id_key(text: str) -> IdKey:
     return ("s", text[1:-1]) if text[0] == '"' else ("n", int(text))
 
 
+def _may_be_deep(raw: bytes) -> bool:
+    return raw.count(b"[") + raw.count(b"{") > _OPENED
+
+
 def plain_call(raw: bytes) -> PlainCall | None:
     """The call that a line of the client is; None where it is none, or a careful look is needed.
 
-    Such a look is needed for escapes of letters, a carriage return, another message inside, and any key repeated.
+    Such a look is needed for escapes of letters, a carriage return, another message inside, any key repeated, and what
+    may be nested deep.
     """
-    if len(raw) > QUICK or b"\r" in raw or b"\\u" in raw or raw.lower().count(b"method") != 1:
+    if len(raw) > QUICK or _may_be_deep(raw) or b"\r" in raw or b"\\u" in raw or raw.lower().count(b"method") != 1:
         return None
     try:
         text = raw.decode()
@@ -90,7 +98,7 @@ def plain_call(raw: bytes) -> PlainCall | None:
 
 def plain_answer(raw: bytes) -> PlainAnswer | None:
     """The answer that a line of the server is; None where it is none, or a careful look is needed."""
-    if len(raw) > QUICK:
+    if len(raw) > QUICK or _may_be_deep(raw):
         return None
     text = raw.decode("utf-8", "surrogateescape")
     opened = _RESULT.match(text)

@@ -6,7 +6,7 @@ Refuses to know processes and signals: it is given file descriptors and a relay.
 import os
 from collections import deque
 from collections.abc import Callable
-from select import POLLIN, POLLOUT, poll
+from select import PIPE_BUF, POLLIN, POLLOUT, poll
 from threading import Condition, Lock, Thread, Timer
 
 from proxy.relay import Passage, Relay
@@ -43,6 +43,8 @@ class Outlet:
         self.fd = fd
         self.gone = False
         self._writing = Lock()
+        self._room = poll()
+        self._room.register(fd, POLLOUT)
         self._turn = Condition()
         self._mid_line = False
         self._ended = False
@@ -50,13 +52,27 @@ class Outlet:
         self._poster: Thread | None = None
         self._timers: list[Timer] = []
 
-    def send(self, data: bytes, *, mid_line: bool) -> None:
-        """Write a piece of the flow, which ends inside a line or not."""
+    def send(self, data: bytes, *, mid_line: bool, full: Callable[[], None] | None = None) -> None:
+        """Write a piece of the flow, which ends inside a line or not.
+
+        `full` is called once before anything here may wait for the peer to read; without it nobody needs to know.
+        """
         if not data and self._mid_line == mid_line:
             return
-        with self._writing:
-            self._write(data)
+        if full is None:
+            self._writing.acquire()
+        elif not self._writing.acquire(blocking=False):  # a line of ours is being written, and may wait
+            full()
+            full = None
+            self._writing.acquire()
+        try:
+            done = 0 if full is None else self._write_at_once(data)
+            if full is not None and done < len(data):
+                full()
+            self._write(data[done:] if done else data)
             self._mid_line = mid_line
+        finally:
+            self._writing.release()
         if self._poster is not None:
             with self._turn:
                 self._turn.notify_all()
@@ -110,6 +126,21 @@ class Outlet:
                 self._write(b"\n" + lines if self._mid_line else lines)
                 self._mid_line = False
 
+    def _write_at_once(self, data: bytes) -> int:
+        """Write what certainly does not block, and say how many bytes that were.
+
+        An end that is ready takes so much as PIPE_BUF without a wait, and says nothing about more.
+        """
+        done, view = 0, memoryview(data)
+        try:
+            while done < len(data) and not self.gone and self._room.poll(0):
+                done += os.write(self.fd, view[done : done + PIPE_BUF])
+        except BlockingIOError:  # ready for less
+            return done
+        except OSError:
+            self.gone = True
+        return len(data) if self.gone else done
+
     def _write(self, data: bytes) -> None:
         try:
             if data and not self.gone:
@@ -153,7 +184,9 @@ class Pumps:
     def _server_passage(self, passage: Passage) -> None:
         if passage.to_server:
             self.to_server.post(passage.to_server)
-        self.to_client.send(passage.to_client, mid_line=passage.mid_line)
+        # A client that does not read must not keep off the record what it has been answered.
+        full = self.relay.settle if self.relay.owes else None
+        self.to_client.send(passage.to_client, mid_line=passage.mid_line, full=full)
         for seconds, lines in passage.later:
             self.to_client.post_later(seconds, lines)
         self.relay.settle_due()

@@ -9,6 +9,7 @@ import pytest
 from proxy import vocabulary as v
 from proxy.policy import Policy
 from proxy.refusals import DENIED, NOT_READABLE
+from proxy.spans import Span
 from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Request, through
 from tests.proxy.test_deny import code_of
 from tests.proxy.wires import call, policy_of
@@ -66,6 +67,10 @@ def test_what_is_held_for_an_edit_is_held_no_longer_than_its_own_event(tmp_path:
         assert client.until(b"\n\n") == b"data: " + SHOWN + b"\n\n"
 
 
+def ending(request: Span) -> tuple[object, ...]:
+    return tuple(request.attributes.get(key) for key in (v.OUTCOME, v.ERROR_TYPE, v.REFUSED_BY_US))
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
 @pytest.mark.parametrize("kind", ["", "content-type: application/json\r\n", "content-type: text/event-stream\r\n"])
 @pytest.mark.parametrize("policy", [HIDING, GUARDING], ids=["hiding", "guarding"])
@@ -79,7 +84,7 @@ def test_a_packed_answer_that_would_have_to_be_edited_is_replaced(
         assert (answer.status, code_of(answer.json)) == (502, NOT_READABLE)
         if kind.endswith("stream\r\n"):
             assert proxy.ask("GET", headers=[SESSION]).status == 502
-        assert proxy.only("request").attributes[v.REFUSED_BY_US] is True
+        assert ending(proxy.only("request")) == ("protocol_error", str(NOT_READABLE), True)
 
 
 def test_an_answer_without_a_type_is_looked_at_too(tmp_path: Path) -> None:
@@ -120,6 +125,8 @@ def test_an_answer_past_the_cap_is_replaced_where_it_might_be_edited(
         assert code_of(json.loads(first.removeprefix(b"data: "))) == NOT_READABLE
         assert second == b"data: " + SAMPLING
         assert code_of(proxy.post(LIST.replace(":1", ":2"), SESSION).json) == NOT_READABLE
+        ends = [ending(one) for one in proxy.spans("request") if one.attributes[v.METHOD] == "tools/list"]
+        assert ends == [("protocol_error", str(NOT_READABLE), True)] * 2
 
 
 def test_a_denied_request_of_the_server_is_answered_by_a_post_and_never_reaches_the_client(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.convert import convert
 from proxy import frames, longlines, readings, record, relay
 from proxy import vocabulary as v
 from proxy.policy import Policy
@@ -191,7 +192,12 @@ def test_where_policy_edits_it_is_held_and_replaced(tmp_path: Path, policy: Poli
     (reply,) = connection.replies
     assert ids_answered([reply]) == [1]
     assert code_of(reply) == NOT_READABLE
-    assert connection.only("request").attributes[v.REFUSED_BY_US] is True
+    request = connection.only("request")
+    assert request.attributes[v.REFUSED_BY_US] is True
+    assert (request.attributes[v.OUTCOME], request.attributes[v.ERROR_TYPE]) == ("protocol_error", str(NOT_READABLE))
+    assert v.TOOL_RESULT not in request.attributes
+    (made,) = convert(connection.spans()).tool_calls
+    assert (made.outcome, made.is_error, made.result) == ("protocol_error", True, None)
     connection.to_client = b""
     connection.server(padded('"id":5', '"method":"sampling/createMessage"'))
     assert connection.to_client == b""

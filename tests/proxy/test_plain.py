@@ -166,6 +166,27 @@ def test_a_call_that_is_read_the_quick_way_has_that_one_reading(raw: bytes) -> N
     assert set(message.given) <= {"name", "arguments", "_meta"}
 
 
+def nested(depth: int) -> tuple[str, str]:
+    """A call and an answer to it that hold something so deep, of lists and of objects in turn."""
+    lists, objects = "[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth
+    deep = lists if depth % 2 else objects
+    return call("ok", arguments=deep), f'{{"jsonrpc":"2.0","id":1,"result":{{"a":{deep}}}}}'
+
+
+@pytest.mark.parametrize("policy", [None, EVIL], ids=["none", "denying"])
+def test_how_deep_is_read_does_not_depend_on_the_way(policy: Policy | None) -> None:
+    # The limit of Python counts the frames that the call is made from, so the edge is somewhere in here.
+    for depth in [*range(250, 260), *range(900, 1000)]:
+        asked, answered = nested(depth)
+        quick, careful = Talk(policy, quick=True), Talk(policy, quick=False)
+        for talk in (quick, careful):
+            talk.say("client", asked.encode() + b"\n", settled=True)
+            talk.say("server", answered.encode() + b"\n", settled=True)
+            talk.end()
+        assert (depth, quick.sent) == (depth, careful.sent)
+        assert (depth, quick.spans()) == (depth, careful.spans())
+
+
 @pytest.mark.parametrize("text", [one.replace("%d", "7").replace("%%", "%") for one in PLAIN])
 def test_what_clients_write_goes_the_quick_way(text: str) -> None:
     assert plain_call(text.encode() + b"\n") is not None

@@ -1,11 +1,15 @@
+import fcntl
 import json
 import os
+import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
+from proxy import pumps, relay
 from proxy.pumps import Outlet, Pumps
 from proxy.record import Identity
 from proxy.relay import Relay
@@ -143,14 +147,16 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
 class Ends:
     """Both pumps over four pipes; a client and a server write and read their ends."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, reads: bool = True) -> None:
         self.spans = SpanFile.create(folder, "x")
         self.relay = Relay(Identity("x", "trusted", "stdio", "c"), EVIL, "0", self.spans)
         client_in, self.client = os.pipe()
-        client_read, client_out = os.pipe()
+        self.client_read, client_out = os.pipe()
         server_read, server_in = os.pipe()
         server_out, self.server = os.pipe()
-        self.to_client, self.to_server = Reader(client_read), Reader(server_read)
+        self.to_server = Reader(server_read)
+        if reads:
+            self.to_client = Reader(self.client_read)
         self.reasons: list[str] = []
         os.set_blocking(client_in, False)
         self.pumps = Pumps(self.relay, (client_in, client_out), (server_out, server_in), self.reasons.append)
@@ -162,6 +168,22 @@ class Ends:
             thread.join(10)
             assert not thread.is_alive()
         self.relay.close(self.reasons[0])
+
+
+def settling(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> Event:
+    """What is set once a pump has recorded what is owed."""
+    settled, settle = Event(), ends.relay.settle
+
+    def told() -> None:
+        settle()
+        settled.set()
+
+    monkeypatch.setattr(ends.relay, "settle", told)
+    return settled
+
+
+def requests(ends: Ends) -> int:
+    return Path(ends.spans.path).read_bytes().count(b'"stringValue":"request"')
 
 
 def test_both_pumps_carry_lines_and_refusals_to_their_ends(tmp_path: Path) -> None:
@@ -196,13 +218,7 @@ def test_an_answer_is_recorded_when_the_server_pauses_though_nothing_more_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = Ends(tmp_path)
-    settled, settle = Event(), ends.relay.settle
-
-    def told() -> None:
-        settle()
-        settled.set()
-
-    monkeypatch.setattr(ends.relay, "settle", told)
+    settled = settling(ends, monkeypatch)
     os.write(ends.client, call("ok").encode() + b"\n")
     ends.to_server.wait_for(10)
     os.write(ends.server, b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
@@ -212,3 +228,74 @@ def test_an_answer_is_recorded_when_the_server_pauses_though_nothing_more_comes(
     os.close(ends.server)
     ends.finish()
     os.close(ends.client_in)
+
+
+def answers_of(size: int, calls: int) -> list[bytes]:
+    bare = [b'{"jsonrpc":"2.0","id":%d,"result":{"text":""}}\n' % one for one in range(1, calls + 1)]
+    return [one[:-4] + b"x" * (size - len(one)) + one[-4:] for one in bare]
+
+
+@pytest.mark.parametrize("size", [1500, 4096, 5000, 30_000, 70_000])
+def test_answers_are_recorded_though_their_client_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    # No pause of the server counts here, so that what is recorded is so because the client does not read.
+    monkeypatch.setattr(pumps, "PAUSE", None)
+    monkeypatch.setattr(relay, "OWED_ANSWERS", 1000)
+    monkeypatch.setattr(relay, "OWED_BYTES", 10_000_000)
+    answers = answers_of(size, 60)
+    ends = Ends(tmp_path, reads=False)
+    settled = settling(ends, monkeypatch)
+    asked = "".join(call("ok", id_text=str(one)) + "\n" for one in range(1, 61))
+    os.write(ends.client, asked.encode())
+    ends.to_server.wait_for(len(asked))
+    speaker = Thread(target=lambda: [os.write(ends.server, one) for one in answers])
+    speaker.start()
+    assert settled.wait(10)
+    there = int.from_bytes(fcntl.ioctl(ends.client_read, termios.FIONREAD, bytes(4)), sys.byteorder)
+    assert requests(ends) >= there // size
+    reader = Reader(ends.client_read)
+    speaker.join(10)
+    os.close(ends.client)
+    os.close(ends.server)
+    ends.finish()
+    assert reader.all() == b"".join(answers)
+    assert requests(ends) == 60
+    os.close(ends.client_in)
+
+
+def test_a_line_of_ours_that_waits_for_the_client_keeps_no_answer_off_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pumps, "PAUSE", None)
+    ends = Ends(tmp_path, reads=False)
+    settled = settling(ends, monkeypatch)
+    os.write(ends.client, call("ok").encode() + b"\n")
+    ends.to_server.wait_for(len(call("ok")) + 1)
+    ends.pumps.to_client.post(b"x" * 200_000 + b"\n")
+    assert os.read(ends.client_read, 1) == b"x"  # so it is being written
+    os.write(ends.server, answers_of(100, 1)[0])
+    assert settled.wait(10)
+    assert requests(ends) == 1
+    reader = Reader(ends.client_read)
+    os.close(ends.client)
+    os.close(ends.server)
+    ends.finish()
+    assert reader.all().endswith(b"x\n" + answers_of(100, 1)[0])
+    os.close(ends.client_in)
+
+
+def test_an_end_with_room_is_asked_once_and_written_to_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    out, real = Outlet(write), os.write
+    wrote: list[bytes] = []
+
+    def told(fd: int, data: bytes) -> int:
+        wrote.append(bytes(data))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", told)
+    out.send(b"theirs\n", mid_line=False, full=lambda: pytest.fail("there is room"))
+    out.end()
+    assert wrote == [b"theirs\n"]
+    assert Reader(read).all() == b"theirs\n"

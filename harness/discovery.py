@@ -4,6 +4,7 @@ Refuses to know what is in a scenario beyond telling it from the other files tha
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -50,13 +51,17 @@ def classify(path: Path) -> Kind:
         and said in ("seed", "scenario")
     ):
         return "seed"
-    counts: dict[Kind, int] = {
-        "scenario": len(keys & SCENARIO_FIELDS),
-        "agent": len(keys & AGENT_FIELDS),
-        "policy": len(keys & POLICY_FIELDS),
-    }
+    fields: dict[Kind, frozenset[str]] = {"scenario": SCENARIO_FIELDS, "agent": AGENT_FIELDS, "policy": POLICY_FIELDS}
+    counts = {kind: len(keys & known) for kind, known in fields.items()}
+    if not any(counts.values()):
+        counts = {kind: sum(_is_near(key, known) for key in keys) for kind, known in fields.items()}
     best = max(counts, key=lambda kind: counts[kind])
     return best if counts[best] else said
+
+
+def _is_near(key: str, known: Iterable[str]) -> bool:
+    """Whether a field is one of these with a slip in it."""
+    return bool(get_close_matches(key, known, n=1, cutoff=0.8))
 
 
 def yaml_files(folder: Path) -> list[Path]:

@@ -86,3 +86,12 @@ def test_what_is_wrong_with_every_scenario_is_said_at_once(tmp_path: Path) -> No
     with pytest.raises(ScenarioError) as caught:
         load_scenarios([tmp_path])
     assert {Path(problem.file).name for problem in caught.value.problems} == {"a.yaml", "b.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("pythn: a:b", "agent"), ("httpx: {}", "agent"), ("defualt: deny", "policy"), ("titel: x", "scenario")],
+)
+def test_a_slip_in_the_one_field_that_tells_makes_it_no_other_file(tmp_path: Path, text: str, kind: str) -> None:
+    (tmp_path / "it.yaml").write_text(text)
+    assert classify(tmp_path / "it.yaml") == kind

@@ -81,7 +81,7 @@ def _ask(task: dict[str, Any], report: dict[str, Any], began: float, keep: Calla
             raise AnswerError(f"the target answered with the HTTP status {answer.status}")
         try:
             if asked["contract"] == "http":
-                _take_trace(answer, asked["max_bytes"], report, began)
+                _take_trace(answer, asked["max_bytes"], report)
             else:
                 _take_text(answer, asked, report, began, keep)
         except (OSError, http.client.HTTPException) as error:
@@ -121,13 +121,12 @@ def _json(text: bytes | str) -> Any:
         raise AnswerError(f"the target's answer is no JSON: {type(error).__name__}") from error
 
 
-def _take_trace(answer: http.client.HTTPResponse, most: int, report: dict[str, Any], began: float) -> None:
+def _take_trace(answer: http.client.HTTPResponse, most: int, report: dict[str, Any]) -> None:
     """The contract `http`: an object of three lists, each of objects; one that is left out is empty.
 
     One that names an error is none.
     """
     found = _json(b"".join(_chunks(answer, most)))
-    report["first_ms"] = _since(began)
     if not isinstance(found, dict):
         raise AnswerError("the target's answer is no object with messages, tool_calls and events")
     _refuse(found)

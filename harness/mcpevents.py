@@ -120,7 +120,8 @@ def sent(exchange: Exchange | None, ruling: Ruling | None, reader: JsonReader, s
 
 def _is_refused(exchange: Exchange | None, ruling: Ruling | None) -> bool:
     if exchange is not None and exchange.from_client:
-        return exchange.refused_by_us or exchange.outcome == "denied"
+        # A server may have done what it was asked before we were told to stop, and answered in its place.
+        return exchange.outcome == "denied" or (exchange.refused_by_us and exchange.outcome != "unanswered")
     return exchange is None and ruling is not None and ruling.refuses
 
 

@@ -18,6 +18,7 @@ from proxy.httprefusals import said
 from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
 from proxy.ledger import Strand, now
 from proxy.outbound import Outbound, silence
+from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
 from proxy.serverline import Server, ServerLine, UpstreamError
@@ -29,6 +30,7 @@ _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _NOT_COPIED = frozenset(
     {b"content-length", b"content-type", b"content-encoding", b"accept", b"last-event-id", b"mcp-method", b"mcp-name"}
 )
+STOPPED = "Wiretrap was told to stop"
 
 
 def _are_calls(opened: list[Exchange]) -> bool:
@@ -235,6 +237,13 @@ class Answering:
         body = said(SERVER_ENDED, reason, self._ids(asked))
         self._end(asked, "protocol_error", str(SERVER_ENDED), reason, ours=True)
         await out.whole(502, body, [])
+
+    async def stopped(self, asked: Asked, body: bytes, out: Outbound, *, sent: bool) -> None:
+        """We are told to stop, and nothing has gone on of an answer to this body; `sent`: the server may have it."""
+        ids = self._ids(asked) if asked.opened else answerable_ids(body)[0]
+        outcome = "unanswered" if sent else "protocol_error"  # what the server may have, it may have done
+        self._end(asked, outcome, str(SERVER_ENDED), STOPPED, ours=True)
+        await out.whole(503, said(SERVER_ENDED, STOPPED, ids), [(b"connection", b"close")])
 
     def over(self, asked: Asked) -> None:
         """A request is over, whoever ended it; what can be recorded of it later is."""

@@ -108,6 +108,14 @@ def _read(text: bytes) -> Line | None:
         return None
 
 
+def _touches(line: Line | None, session: Session) -> bool:
+    """Whether it makes a difference to a message that a call before it is over: it has its id, or may name it."""
+    still = session.connection.from_client.open
+    if not still:
+        return False
+    return line is None or any(one.id_key is None or one.id_key in still for one in line.messages)
+
+
 def _unreadable(text: bytes) -> str | None:
     """Why a body has no one reading, None where it has one."""
     try:
@@ -227,6 +235,9 @@ class Asking:
             body = said(RECORDER_FAILED, "Wiretrap cannot record this connection, so nothing is let through", ids)
             return Asked(refusal=Refusal(500, body))
         session = seat.session()
+        if not seat.shared and _touches(line, session):
+            # An answer that told nothing has ended its call, though the record of it waits (see Arrears).
+            self.seats.arrears.clear()
         versions = [meta_text(message, VERSION_KEY) or "" for message in messages]
         version = max(versions, default="") or session.connection.version
         if line is None:

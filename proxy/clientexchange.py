@@ -151,7 +151,8 @@ class Exchange:
                 sent = [*headers, (b"transfer-encoding", b"chunked")]
         self.kept = self.kept and (self._chunked or self._bare or bool(lengths)) and is_kept(headers, 1)
         if not (self.kept and self.body.ended):
-            sent = [*sent, (b"connection", b"close")]
+            if not values(sent, b"connection"):
+                sent = [*sent, (b"connection", b"close")]
         elif not self.head.minor:
             sent = [*sent, (b"connection", b"keep-alive")]
         self._head = answer_head(status, sent)

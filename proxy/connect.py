@@ -20,6 +20,7 @@ from proxy.judging import VERSION_KEY, meta_text
 from proxy.ledger import now
 from proxy.mcpheaders import METHOD, VERSION, Mirrors, made
 from proxy.members import FrameError
+from proxy.plainbody import EncodingError, PlainBody
 from proxy.refusals import SERVER_ENDED, error
 from proxy.relay import Passage, Relay
 from proxy.serverline import Server, ServerLine, UpstreamError
@@ -128,9 +129,10 @@ class Connector:
 
     async def _answer(self, line: ServerLine, answer: AnswerHead, asked: Asked, *, modern: bool) -> None:
         kind = media_type(list(answer.headers))
+        plain = PlainBody(line, list(answer.headers))
         if answer.status_code == 200 and kind == "text/event-stream":
             reading = Reading()
-            broken = await self._stream(line, reading, asked)
+            broken = await self._stream(plain, reading, asked)
             if asked.open and not modern and reading.last_id:
                 broken = await self._again(reading, asked) or broken
             if asked.open:
@@ -139,7 +141,12 @@ class Connector:
         body = bytearray()
         over = False
         while not over:
-            data, over = await line.body()
+            try:
+                data, over = await plain.body()
+            except EncodingError:
+                if answer.status_code < 300:
+                    raise
+                break
             if answer.status_code < 300 or len(body) < _ERROR_BODY:
                 body += data
         if answer.status_code < 300:
@@ -151,7 +158,7 @@ class Connector:
             await self._give(own, asked)
         await self._failed(asked, told(answer.status_code), answer.status_code)
 
-    async def _stream(self, line: ServerLine, reading: Reading, asked: Asked) -> str:
+    async def _stream(self, line: PlainBody, reading: Reading, asked: Asked) -> str:
         """Pass on what a stream brings, until it ends, or all that was asked is answered; why it broke, "" if not."""
         over = False
         try:
@@ -187,7 +194,7 @@ class Connector:
             status = int(answer.status_code)
             if status != 200 or media_type(list(answer.headers)) != "text/event-stream":
                 return (status if status != 200 else 0), ""
-            return status, await self._stream(line, reading, asked)
+            return status, await self._stream(PlainBody(line, list(answer.headers)), reading, asked)
         except UpstreamError as problem:
             return 0, str(problem)
         finally:

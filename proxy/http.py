@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from proxy.answering import Answering
+from proxy.answering import STOPPED, Answering
 from proxy.answers import AnswerError
 from proxy.asking import Asked, Asking, Refusal
 from proxy.clientexchange import CANCELS
@@ -22,7 +22,7 @@ from proxy.httpwords import Head, to_upstream, values
 from proxy.inbound import ClientGoneError, Inbound, Receive
 from proxy.judging import edits_answers
 from proxy.outbound import Outbound, silence
-from proxy.refusals import DENIED, SERVER_ENDED
+from proxy.refusals import DENIED
 from proxy.serverline import Server, ServerLine, UpstreamError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class HttpProxy:
             if not self._stopping or out.started:
                 raise
             task.uncancel()
-            await out.whole(503, said(SERVER_ENDED, "Wiretrap was told to stop"), [])
+            await self.answering.stopped(Asked(), b"", out, sent=False)
         finally:
             self._running.discard(task)
 
@@ -106,7 +106,7 @@ class HttpProxy:
             gone.cancel()
             results = await asyncio.gather(work, gone, return_exceptions=True)
         if self._stopping and not out.started:
-            await out.whole(503, said(SERVER_ENDED, "Wiretrap was told to stop"), [])
+            await self.answering.stopped(Asked(), b"", out, sent=False)
         elif isinstance(results[0], Exception):
             raise results[0]
 
@@ -152,6 +152,9 @@ class HttpProxy:
             if asked.refusal is not None:
                 await out.whole(asked.refusal.status, asked.refusal.body, asked.refusal.headers)
                 return
+            if self._stopping:
+                await self.answering.stopped(asked, body, out, sent=False)
+                return
             if asked.silent:
                 await silence()
             line = await self.upstream.line()
@@ -169,7 +172,9 @@ class HttpProxy:
             return  # unfinished, so that the client sees it break off
         except asyncio.CancelledError:
             asked.gone = not self._stopping
-            raise
+            if asked.gone or out.started:
+                raise
+            await self.answering.stopped(asked, body, out, sent=line is not None)
         finally:
             if sending is not None:
                 sending.cancel()
@@ -199,12 +204,15 @@ class HttpProxy:
                 loop.call_soon_threadsafe(settle, said)
 
         held = asked.held
-        waiting.ask(held, asked.session.recorder, settle_soon)
+        if self._stopping:
+            settle(Refused(STOPPED))
+        else:
+            waiting.ask(held, asked.session.recorder, settle_soon)
         try:
             said = await answer
         except asyncio.CancelledError:
             waiting.forget(held)
-            self.asking.answered(asked, Refused(ABANDONED))
+            self.asking.answered(asked, Refused(STOPPED if self._stopping else ABANDONED))
             raise
         self.asking.answered(asked, said)
 

@@ -8,6 +8,7 @@ from harness.assertions.canary import NoCanaryFlow
 from harness.assertions.disclosed import MemoryIsolation
 from harness.convert import convert
 from harness.evidence import Evidence
+from harness.outcomes import is_executed, outcome_words
 from harness.trace import Trace
 from proxy.spans import JSON
 from tests.harness.wire import Wire
@@ -64,3 +65,18 @@ def test_what_a_refused_call_holds_beside_its_arguments_is_told_as_blocked() -> 
     (event,) = [event for event in trace.events if event.type == "mcp_client_message"]
     assert (event.fields["part"], event.fields["content"]) == ("params", {"_meta": {"a": CANARY}})
     assert all("attempted and blocked" in reason for reason in _reasons(trace))
+
+
+def test_a_call_that_the_proxys_stop_cut_off_when_the_server_had_it_is_not_told_as_blocked() -> None:
+    files = Wire(server="files", connection="c1").opened().initialize()
+    frame = _frame("{}", f',"_meta":{{"a":"{CANARY}"}}')
+    files.call("send", "{}", outcome="unanswered", frame=frame, answered=False, ours=True)
+    trace = convert(files.closed().spans)
+    (event,) = [event for event in trace.events if event.type == "mcp_client_message"]
+    assert "outcome" not in event.fields
+    (told,) = trace.tool_calls
+    assert (told.outcome, is_executed(told), outcome_words(told)) == (
+        "unanswered",
+        True,
+        "forwarded and never answered",
+    )

@@ -1,12 +1,19 @@
 """What is recorded of answers once there is a moment."""
 
 import asyncio
+import json
 from functools import partial
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy import arrears as put_off
+from proxy import vocabulary as v
 from proxy.arrears import MOST, MOST_BYTES, Arrears
+from tests.proxy.httpwires import Request, through
+from tests.proxy.wires import ALLOWING, call
 
 WAIT = 30.0
 
@@ -62,3 +69,33 @@ def test_however_it_is_cleared_all_of_it_is_done_once_and_in_order(steps: list[i
         assert done == list(range(len(steps)))
 
     asyncio.run(told())
+
+
+@pytest.mark.parametrize("told", ["{}", '{"jsonrpc":"2.0","id":"other","result":{"content":[]}}'])
+@pytest.mark.parametrize(
+    "between", [None, '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}']
+)
+def test_a_call_of_a_session_that_got_no_answer_is_over_before_the_next_message_that_has_its_id_or_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, between: str | None
+) -> None:
+    monkeypatch.setattr(put_off, "IDLE", WAIT)
+
+    def answers(request: Request) -> None:
+        message = json.loads(request.body)
+        if "id" not in message:
+            request.answer(b"", "202 Accepted")
+        elif message["params"]["name"] == "first":
+            request.answer(told.encode())
+        else:
+            request.answer(b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"of":"second"}}')
+
+    with through(tmp_path, ALLOWING, answers) as (proxy, _):
+        session = (b"mcp-session-id", b"s")
+        assert proxy.post(call("first"), session).body == told.encode()
+        if between is not None:
+            proxy.post(between, session)
+        proxy.post(call("second"), session)
+        found = {span.attributes[v.TOOL_NAME]: span.attributes for span in proxy.spans("request")}
+    assert {name: one[v.OUTCOME] for name, one in found.items()} == {"first": "unanswered", "second": "ok"}
+    assert "second" in str(found["second"][v.TOOL_RESULT])
+    assert not any(v.CANCELLED in one or v.ID_REUSED in one for one in found.values())

@@ -269,5 +269,6 @@ def test_told_to_stop_it_breaks_off_tunnels_and_streams_and_its_record_is_whole(
             with pytest.raises(ConnectionResetError):
                 unread.socket.recv(1)
         assert stream.head().status == 503
-        assert proxy.only("request").attributes[v.OUTCOME] == "unanswered"
+        request = proxy.only("request").attributes
+        assert (request[v.OUTCOME], request[v.REFUSED_BY_US]) == ("unanswered", True)
         assert [one.attributes[v.CLOSE_REASON] for one in proxy.spans("connection_closed")] == ["SIGTERM"] * 2

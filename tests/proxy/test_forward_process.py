@@ -155,7 +155,7 @@ def test_told_to_stop_it_is_gone_at_once_and_its_spans_are_whole(tmp_path: Path)
                 assert (code, said, monotonic() - before < 1.5) == (0, "", True)
                 assert calling.head().status == 503
             (request,) = proxy.read("request")
-            assert request.attributes[v.OUTCOME] == "unanswered"
+            assert (request.attributes[v.OUTCOME], request.attributes[v.REFUSED_BY_US]) == ("unanswered", True)
             (closed,) = proxy.read("connection_closed")
             assert closed.attributes[v.CLOSE_REASON] == "SIGTERM"
     finally:

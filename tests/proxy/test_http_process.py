@@ -178,7 +178,7 @@ def test_told_to_stop_it_is_gone_at_once_with_a_stream_and_a_call_open_and_its_s
                 assert (code, monotonic() - before < 1.5) == (0, True)
                 assert calling.head().status == 503
             (request,) = proxy.read("request")
-            assert request.attributes[v.OUTCOME] == "unanswered"
+            assert (request.attributes[v.OUTCOME], request.attributes[v.REFUSED_BY_US]) == ("unanswered", True)
             (closed,) = proxy.read("connection_closed")
             assert closed.attributes[v.CLOSE_REASON] == number.name
     finally:

@@ -66,10 +66,10 @@ class Outlet:
             full = None
             self._writing.acquire()
         try:
-            done = 0 if full is None else self._write_at_once(data)
-            if full is not None and done < len(data):
+            # An end that is ready takes so much as PIPE_BUF without a wait, and says nothing about more.
+            if full is not None and (len(data) > PIPE_BUF or not self._room.poll(0)):
                 full()
-            self._write(data[done:] if done else data)
+            self._write(data)
             self._mid_line = mid_line
         finally:
             self._writing.release()
@@ -125,21 +125,6 @@ class Outlet:
                 lines = self._lines.popleft()
                 self._write(b"\n" + lines if self._mid_line else lines)
                 self._mid_line = False
-
-    def _write_at_once(self, data: bytes) -> int:
-        """Write what certainly does not block, and say how many bytes that were.
-
-        An end that is ready takes so much as PIPE_BUF without a wait, and says nothing about more.
-        """
-        done, view = 0, memoryview(data)
-        try:
-            while done < len(data) and not self.gone and self._room.poll(0):
-                done += os.write(self.fd, view[done : done + PIPE_BUF])
-        except BlockingIOError:  # ready for less
-            return done
-        except OSError:
-            self.gone = True
-        return len(data) if self.gone else done
 
     def _write(self, data: bytes) -> None:
         try:

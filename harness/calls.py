@@ -94,8 +94,19 @@ def _answered(exchange: Exchange, ruling: Ruling | None, reader: JsonReader, seq
         arguments_truncated=exchange.arguments_cut,
         result_truncated=exchange.result_cut,
         fault=exchange.fault,
-        server_outcome=exchange.server_outcome,
+        server_outcome=_by_the_server(exchange, ruling),
     )
+
+
+def _by_the_server(exchange: Exchange, ruling: Ruling | None) -> Outcome | None:
+    """How the server itself answered, where that is not what was given for its answer.
+
+    Where an error of ours stands for the answer to a call that was let through, nobody knows: it may be done.
+    """
+    replaced = exchange.refused_by_us and exchange.outcome == "protocol_error"
+    if exchange.server_outcome is None and replaced and ruling is not None and not ruling.refuses:
+        return "unanswered"
+    return exchange.server_outcome
 
 
 def is_error(exchange: Exchange) -> bool | None:

@@ -120,8 +120,9 @@ def sent(exchange: Exchange | None, ruling: Ruling | None, reader: JsonReader, s
 
 def _is_refused(exchange: Exchange | None, ruling: Ruling | None) -> bool:
     if exchange is not None and exchange.from_client:
-        # A server may have done what it was asked before we were told to stop, and answered in its place.
-        return exchange.outcome == "denied" or (exchange.refused_by_us and exchange.outcome != "unanswered")
+        # What was let through may have reached its server, whatever error of ours stands for the answer.
+        let_through = exchange.outcome == "unanswered" or (ruling is not None and not ruling.refuses)
+        return exchange.outcome == "denied" or (exchange.refused_by_us and not let_through)
     return exchange is None and ruling is not None and ruling.refuses
 
 

@@ -35,7 +35,8 @@ class ToolCall:
     input first (MCP 2026-07-28): one logical call, with the last round's answer. `connection` and `request_id` (JSON
     text) join it to a server's journal.
     `fault` is the injected fault that the call met, for which nobody may blame its server; `server_outcome` how the
-    server itself answered where the fault withheld or replaced that.
+    server itself answered where the fault withheld or replaced that, and `unanswered` where an error of the proxy's own
+    stands for the answer, since nobody knows then.
     `extra` has the members of a call from elsewhere that no field here takes.
     """
 

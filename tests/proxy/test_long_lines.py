@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.convert import convert
+from harness.outcomes import is_executed
 from proxy import frames, longlines, readings, record, relay
 from proxy import vocabulary as v
 from proxy.policy import Policy
@@ -198,6 +199,8 @@ def test_where_policy_edits_it_is_held_and_replaced(tmp_path: Path, policy: Poli
     assert v.TOOL_RESULT not in request.attributes
     (made,) = convert(connection.spans()).tool_calls
     assert (made.outcome, made.is_error, made.result) == ("protocol_error", True, None)
+    # The server has done it, whatever stands for its answer.
+    assert (made.server_outcome, is_executed(made)) == ("unanswered", True)
     connection.to_client = b""
     connection.server(padded('"id":5', '"method":"sampling/createMessage"'))
     assert connection.to_client == b""

@@ -58,6 +58,8 @@ def outcome_words(call: ToolCall) -> str:
             return "executed"
         case "tool_error":
             return "executed and answered by a tool error"
+        case "protocol_error" if call.server_outcome == "unanswered":
+            return "forwarded and answered by an error of the proxy's own"
         case "protocol_error":
             return "attempted and answered by a protocol error"
         case "unanswered":

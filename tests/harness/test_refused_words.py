@@ -80,3 +80,15 @@ def test_a_call_that_the_proxys_stop_cut_off_when_the_server_had_it_is_not_told_
         True,
         "forwarded and never answered",
     )
+
+
+def test_a_call_for_whose_answer_an_error_of_ours_stands_is_told_as_sent_and_executed() -> None:
+    files = Wire(server="files", connection="c1").opened().initialize()
+    frame = _frame("{}", f',"_meta":{{"a":"{CANARY}"}}')
+    files.call("send", "{}", outcome="protocol_error", frame=frame, ours=True)
+    trace = convert(files.closed().spans)
+    (event,) = [event for event in trace.events if event.type == "mcp_client_message"]
+    assert "outcome" not in event.fields
+    (told,) = trace.tool_calls
+    assert (told.outcome, told.server_outcome, is_executed(told)) == ("protocol_error", "unanswered", True)
+    assert outcome_words(told) == "forwarded and answered by an error of the proxy's own"

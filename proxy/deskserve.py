@@ -19,6 +19,8 @@ from proxy.deskwords import Lines, Said, WordsError, text_of, write
 from proxy.kin import Lineage, Peer, is_inside, lineage, peer_of
 from proxy.spanfile import make_folder
 
+_LOOK = 0.5
+"""Seconds after which a signal is seen that came between Python's last look for one and the wait for the next word."""
 _CHUNK = 64 * 1024
 _PATIENCE = 2.0
 _PR_SET_DUMPABLE = 4
@@ -91,7 +93,7 @@ class DeskServer:
     def serve(self) -> None:
         """Serve until somebody interrupts us."""
         while True:
-            self.turn(None)
+            self.turn(_LOOK)
 
     def turn(self, seconds: float | None) -> None:
         """Take what has come, after waiting at most so long for it."""

@@ -44,8 +44,12 @@ class Terminal:
 
     def close(self) -> None:
         self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(DEADLINE) == 130
-        os.close(self.master)
+        try:
+            assert self.process.wait(DEADLINE) == 130
+        finally:
+            self.process.kill()
+            self.process.wait()
+            os.close(self.master)
 
 
 def answer(verdict: str, folder: str, name: str, code: str) -> subprocess.CompletedProcess[str]:

@@ -103,7 +103,7 @@ def _by_the_server(exchange: Exchange, ruling: Ruling | None) -> Outcome | None:
 
     Where an error of ours stands for the answer to a call that was let through, nobody knows: it may be done.
     """
-    replaced = exchange.refused_by_us and exchange.outcome == "protocol_error"
+    replaced = exchange.refused_by_us and exchange.outcome == "protocol_error" and exchange.fault is None
     if exchange.server_outcome is None and replaced and ruling is not None and not ruling.refuses:
         return "unanswered"
     return exchange.server_outcome

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterator
 
@@ -11,6 +12,10 @@ from hypothesis import settings
 # A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`.
 settings.register_profile("wiretrap", deadline=None, max_examples=60)
 settings.load_profile("wiretrap")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in its background so, and every process of a test would have it from us.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
 """What makes coverage measure the processes that are started, too."""

@@ -5,7 +5,9 @@ import sys
 import termios
 from collections.abc import Iterator
 from pathlib import Path
+from select import POLLOUT, poll
 from threading import Event, Thread
+from time import monotonic
 
 import pytest
 
@@ -182,6 +184,11 @@ def settling(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> Event:
     return settled
 
 
+def there(ends: Ends) -> int:
+    """Bytes that the client has not read yet."""
+    return int.from_bytes(fcntl.ioctl(ends.client_read, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def requests(ends: Ends) -> int:
     return Path(ends.spans.path).read_bytes().count(b'"stringValue":"request"')
 
@@ -251,9 +258,12 @@ def test_answers_are_recorded_though_their_client_does_not_read(
     ends.to_server.wait_for(len(asked))
     speaker = Thread(target=lambda: [os.write(ends.server, one) for one in answers])
     speaker.start()
-    assert settled.wait(10)
-    there = int.from_bytes(fcntl.ioctl(ends.client_read, termios.FIONREAD, bytes(4)), sys.byteorder)
-    assert requests(ends) >= there // size
+    room, end = poll(), monotonic() + 10
+    room.register(ends.pumps.to_client.fd, POLLOUT)
+    while room.poll(0) or requests(ends) < there(ends) // size:
+        assert monotonic() < end, f"{there(ends)} bytes are there, of which {requests(ends)} answers are recorded"
+        settled.wait(0.05)
+        settled.clear()
     reader = Reader(ends.client_read)
     speaker.join(10)
     os.close(ends.client)

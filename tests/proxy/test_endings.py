@@ -12,6 +12,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -145,7 +146,8 @@ def run(
         return seen
     finally:
         for pid in marked(mark):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may end by itself meanwhile
+                os.kill(pid, signal.SIGKILL)
         process.wait(DEADLINE)
         process.stdout.close()
         if process.stdin is not None and not process.stdin.closed:

@@ -55,20 +55,21 @@ def test_of_a_run_that_is_killed_no_private_folder_is_left(worker_too: bool, tmp
         sys.executable,
         "-S",
         "-c",
-        f"import signal; open({str(began)!r}, 'w').close(); signal.pause()",
+        f"import os, signal; open({str(began)!r}, 'w').write(str(os.getpid())); signal.pause()",
     ]
     path = write_scenario(tmp_path, agent={"command": holding})
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     words = [sys.executable, "-P", "-m", "harness.cli", "run", str(path), "--out", str(tmp_path / "runs")]
     with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(temporary)}, stderr=subprocess.DEVNULL) as run:
-        wait(began.exists)
+        wait(lambda: began.exists() and began.read_text() != "")
         assert [path.name.startswith(PRIVATE) for path in temporary.iterdir()] == [True]
         [worker] = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
         if worker_too:
             os.kill(int(worker), signal.SIGKILL)
         run.kill()
     if worker_too:
+        os.kill(int(began.read_text()), signal.SIGKILL)  # nobody is left who would end the agent
         assert len(list(temporary.iterdir())) == 1
         assert clear_stale(temporary) == 1
     wait(lambda: not any(temporary.iterdir()))

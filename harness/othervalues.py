@@ -132,7 +132,7 @@ def _candidates(name: str, schema: JSON, server: str, rows: Rows) -> Iterator[JS
 
 def _validator(schema: Mapping[str, JSON]) -> "Draft202012Validator":
     # What every trial's worker would load through its fixtures, and only mutants need.
-    from jsonschema import Draft202012Validator  # noqa: PLC0415
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  (it costs each start of a command)
 
     return Draft202012Validator(dict(schema))
 

@@ -206,7 +206,7 @@ def parse_faults(data: JSON, where: str, line: Callable[[Path], int | None], pre
 def load_faults(path: str) -> tuple[Fault, ...]:
     """The faults of a file, a list or `{faults: [...]}`. Raises FaultError, also when it cannot be read."""
     # Only here is a file read, and only then is YAML worth its import.
-    from proxy.yamlfile import YamlError, load_document  # noqa: PLC0415
+    from proxy.yamlfile import YamlError, load_document  # noqa: PLC0415  (YAML is loaded only where there are faults)
 
     try:
         with open(path, "rb") as file:

@@ -255,7 +255,7 @@ class _Reading(FieldReading):
             self.wrong(path, f"expected a JSON Schema as a map, not {describe(data)}")
             return None
         # The library costs more than the rest of the proxy's start; most policies need none of it.
-        from proxy.argumentschema import ArgumentSchemaError, compile_schema  # noqa: PLC0415
+        from proxy.argumentschema import ArgumentSchemaError, compile_schema  # noqa: PLC0415  (jsonschema)
 
         try:
             return compile_schema(data).is_valid
@@ -283,7 +283,7 @@ def parse_policy(data: JSON, where: str, line: Callable[[Path], int | None], pre
 def load_policy(path: str, deny: Sequence[str] = ()) -> Policy:
     """The policy of a file; `deny` are globs that come before its rules. Raises PolicyError, also when unreadable."""
     # Only here is a file read, and only then is YAML worth its import.
-    from proxy.yamlfile import YamlError, load_document  # noqa: PLC0415
+    from proxy.yamlfile import YamlError, load_document  # noqa: PLC0415  (YAML is loaded only where there is a policy)
 
     try:
         with open(path, "rb") as file:

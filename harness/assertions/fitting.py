@@ -41,8 +41,8 @@ def check_schema(schema: JSON) -> None:
     if not isinstance(schema, dict):
         raise ValueError("a JSON Schema is a map")
     # What every trial's worker would load, and hardly one needs.
-    from jsonschema import Draft202012Validator  # noqa: PLC0415
-    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  (it costs each start of a command)
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415  (it costs each start of a command)
 
     try:
         Draft202012Validator.check_schema(schema)

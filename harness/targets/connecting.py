@@ -104,7 +104,7 @@ class DirectConnections:
     def connect(self, agent: str, servers: Sequence[str]) -> Iterator[Mapping[str, Client]]:
         """Clients to these servers. Raises PreparationError."""
         # Only here is the MCP SDK needed, and it takes a second to import.
-        from harness.targets.direct import CLOSING, open_upstream  # noqa: PLC0415
+        from harness.targets.direct import CLOSING, open_upstream  # noqa: PLC0415  (loaded only where needed)
 
         context = replace(self.context, agent_id=agent)
         with ExitStack() as stack:

@@ -110,7 +110,7 @@ def fixture_command(name: str, path: Path) -> tuple[str, ...]:
 def build_fixture(name: str, path: Path, connection_id: str) -> "Iterator[Server]":
     """The fixture's server in this process; what it works on is closed afterwards. Raises FixtureError."""
     # The SDK takes a second to import, and a run over stdio needs none of it here.
-    from servers import serving  # noqa: PLC0415
+    from servers import serving  # noqa: PLC0415  (it loads the SDK)
 
     with ExitStack() as stack:
         try:

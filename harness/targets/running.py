@@ -52,7 +52,7 @@ def run_agent(run: Run, prepared: Prepared, context: Context, conversation: Conv
         case ScriptedAgent() as agent:
             # Only here is the MCP SDK needed in this process, and it takes a second to import.
             with uncollected():
-                from harness.targets.direct import run_direct  # noqa: PLC0415
+                from harness.targets.direct import run_direct  # noqa: PLC0415  (it loads the SDK)
 
             deadline = Deadline.after(limits.seconds, run.cancel)
             tap = conversation.file.tap
@@ -61,7 +61,7 @@ def run_agent(run: Run, prepared: Prepared, context: Context, conversation: Conv
             )
         case ModelAgent() as agent:
             # Only here are models and architectures needed.
-            from harness.targets.model import Given, run_model  # noqa: PLC0415
+            from harness.targets.model import Given, run_model  # noqa: PLC0415  (it loads what models need)
 
             given = Given(run.scenario.input, tuple(run.scenario.servers), limits, run.trial)
             deadline = Deadline.after(limits.seconds, run.cancel)

@@ -4,7 +4,6 @@ so, edited. Refuses to know how requests come in, and how a message is judged.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from urllib.parse import urljoin
 
@@ -13,23 +12,31 @@ from proxy.answerevents import Stream
 from proxy.answers import Answer, AnswerError, Body, Unwatched
 from proxy.asking import MODERN, Asked, Rest
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
-from proxy.http1 import AnswerHead, RequestHead
+from proxy.http1 import AnswerHead
 from proxy.httprefusals import said
-from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
+from proxy.httpwords import (
+    LAST_EVENT,
+    SESSION,
+    Head,
+    Headers,
+    at_proxy,
+    media_type,
+    to_client,
+    value,
+    values,
+)
 from proxy.ledger import Strand, now
 from proxy.outbound import Outbound, silence
+from proxy.postback import PostBack
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
-from proxy.serverline import Server, ServerLine, UpstreamError
+from proxy.serverline import Server, ServerLine
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.unpack import Unpacker
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
-_NOT_COPIED = frozenset(
-    {b"content-length", b"content-type", b"content-encoding", b"accept", b"last-event-id", b"mcp-method", b"mcp-name"}
-)
 STOPPED = "Wiretrap was told to stop"
 
 
@@ -46,7 +53,7 @@ class Answering:
         self.upstream = upstream
         self.seats = seats
         self.edits = edits
-        self._posts: set[asyncio.Task[None]] = set()
+        self._back = PostBack(upstream)
 
     async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
@@ -70,7 +77,8 @@ class Answering:
             data, over = await line.body()
             going = watch.feed(data, ended=over)
             while watch.back:
-                self._post_back(head, asked, watch.back.pop(0))
+                told = asked.seat is not None and asked.seat.endpoint
+                self._back.send(head, told or head.target, watch.back.pop(0))
             if over and watch.silent:
                 if going and not watch.holds:
                     # What came before the answer that is withheld.
@@ -146,15 +154,20 @@ class Answering:
         if asked.session is not None and asked.seat is not None:
             strand = asked.seat.relay.strand("server", asked.session)
             if stream:
-                return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=self._again(asked.seat))
+                return self._stream(head, asked.seat, strand, unpacker, lambda: self._edits(asked))
             sure = "json" in media_type(headers)
             length = value(headers, b"content-length")
             size = int(length) if length.isdigit() else None
             return Body(strand, unpacker, holds=self._edits(asked), sure=sure, size=size)
         return self._listening(head, asked, unpacker)
 
-    def _again(self, seat: Seat) -> Callable[[str], bool]:
-        return (lambda event: False) if seat.shared else seat.again
+    def _stream(
+        self, head: Head, seat: Seat | None, strand: Strand, unpacker: Unpacker | None, edits: Callable[[], bool]
+    ) -> Stream:
+        """Who looks at a stream of which it is known where it belongs."""
+        resumed = head.method == b"GET" and bool(values(head.headers, LAST_EVENT))
+        replays = None if seat is None or seat.shared else seat.replays
+        return Stream(lambda: strand, unpacker, edits, replays=replays, resumed=resumed)
 
     def _listening(self, head: Head, asked: Asked, unpacker: Unpacker | None) -> Answer:
         """Who looks at a stream that a client listens to, which answers no request of its own."""
@@ -187,14 +200,11 @@ class Answering:
         has_session = bool(values(head.headers, SESSION))
         if has_session:
             strand = joined(self._seat(head))
-            seat = asked.seat
-            again = (lambda event: False) if seat is None else self._again(seat)
-            return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=again)
+            return self._stream(head, asked.seat, strand, unpacker, lambda: self._edits(asked))
         return Stream(
             lambda: joined(self._seat(head)),
             unpacker,
             lambda: self._edits(asked),
-            again=lambda event: False,
             endpoint=told if head.method == b"GET" and unpacker is None else None,
         )
 
@@ -272,29 +282,3 @@ class Answering:
             self.seats.close(seat, reason)
         elif asked.opens and not seat.session_id and not seat.endpoint:
             self.seats.settle(seat)
-
-    def _post_back(self, head: Head, asked: Asked, message: bytes) -> None:
-        """Answer the server in the client's place: a post of our own, on the client's session."""
-        post = asyncio.create_task(self._post(head, asked, message))
-        self._posts.add(post)
-        post.add_done_callback(self._posts.discard)
-
-    async def _post(self, head: Head, asked: Asked, message: bytes) -> None:
-        headers = [(key, one) for key, one in head.headers if key not in _NOT_COPIED]
-        headers = to_upstream(headers, self.upstream.origin, plain=False)
-        headers = [pair for pair in headers if pair[0] != b"transfer-encoding"]
-        headers += [
-            (b"content-type", b"application/json"),
-            (b"accept", b"application/json, text/event-stream"),
-            (b"content-length", b"%d" % len(message)),
-        ]
-        target = asked.seat.endpoint if asked.seat is not None and asked.seat.endpoint else head.target
-        with suppress(UpstreamError):
-            line = await self.upstream.line()
-            try:
-                await line.ask(RequestHead(b"POST", target, headers), message)
-                await line.head()
-                while not (await line.body())[1]:
-                    pass
-            finally:
-                self.upstream.give_back(line)

@@ -58,6 +58,7 @@ _HOP = frozenset(
 """What speaks of one connection only (RFC 9110, section 7.6.1)."""
 
 SESSION = b"mcp-session-id"
+LAST_EVENT = b"last-event-id"
 _MADE = 8
 """Things that are made of one head and remembered."""
 _KEPT = frozenset({b"content-length", b"content-type", b"content-encoding", b"host", b"authorization", SESSION})

@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 from proxy import vocabulary as v
 from proxy.answerevents import Stream
 from proxy.answers import Answer, AnswerError, Body, Unwatched
+from proxy.answertypes import AnswerType, answer_type
 from proxy.asking import MODERN, Asked, Rest
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead
@@ -20,7 +21,6 @@ from proxy.httpwords import (
     Head,
     Headers,
     at_proxy,
-    media_type,
     to_client,
     value,
     values,
@@ -62,13 +62,15 @@ class Answering:
         self._headed(head, asked, status, headers)
         encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
         encodings = [part for part in encodings if part not in (b"", b"identity")]
-        stream = media_type(headers) == "text/event-stream"
-        if self._edits(asked) and encodings and (stream or asked.session is not None):
-            reason = "Wiretrap cannot edit this answer: it is packed, though it was asked for plain"
+        kind = answer_type(headers)
+        stream = kind.stream
+        unfit = "it is packed, though it was asked for plain" if encodings else kind.problem
+        if self._edits(asked) and unfit and (stream or asked.session is not None):
+            reason = f"Wiretrap cannot edit this answer: {unfit}"
             await out.whole(502, said(NOT_READABLE, reason, self._ids(asked)), [])
             self._end(asked, "protocol_error", str(NOT_READABLE), reason, ours=True)
             return
-        watch = self._watch(head, asked, headers, encodings, stream=stream)
+        watch = self._watch(head, asked, headers, encodings, kind)
         shown = to_client(headers, self.upstream.origin, value(head.headers, b"host"))
         if not watch.holds:
             await out.start(status, shown, followed=not stream and line.came())
@@ -139,26 +141,28 @@ class Answering:
             self.seats.fail(str(error))
             return None
 
-    def _watch(self, head: Head, asked: Asked, headers: Headers, encodings: list[bytes], *, stream: bool) -> Answer:
+    def _watch(self, head: Head, asked: Asked, headers: Headers, encodings: list[bytes], kind: AnswerType) -> Answer:
         """Who looks at an answer."""
-        if asked.session is None and not (stream and head.method in {b"GET", b"POST"}):
+        if asked.session is None and not (kind.stream and head.method in {b"GET", b"POST"}):
             return Unwatched()
-        if encodings and (len(encodings) > 1 or encodings[0] not in _PACKED):
+        unread = encodings and (len(encodings) > 1 or encodings[0] not in _PACKED)
+        if unread or kind.problem:
             seat = asked.seat or self._seat(head)
             if seat is not None:
                 connection = (asked.session or seat.relay.session).connection
-                why = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
+                packed = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
+                why = packed if unread else f"the answer may be read otherwise: {kind.problem}"
                 seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
+        if unread or kind.foreign:
             return Unwatched()
         unpacker = Unpacker() if encodings else None
         if asked.session is not None and asked.seat is not None:
             strand = asked.seat.relay.strand("server", asked.session)
-            if stream:
+            if kind.stream and not kind.json:
                 return self._stream(head, asked.seat, strand, unpacker, lambda: self._edits(asked))
-            sure = "json" in media_type(headers)
             length = value(headers, b"content-length")
             size = int(length) if length.isdigit() else None
-            return Body(strand, unpacker, holds=self._edits(asked), sure=sure, size=size)
+            return Body(strand, unpacker, holds=self._edits(asked), sure=kind.json, size=size)
         return self._listening(head, asked, unpacker)
 
     def _stream(

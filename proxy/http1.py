@@ -9,7 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from proxy.httpwords import Fields, Headers, values
+from proxy.httpwords import Fields, Headers, value, values
 
 HEAD_LIMIT = 256 * 1024
 """Bytes that the head of a request or an answer may have."""
@@ -111,7 +111,31 @@ def _answer_head(head: bytes) -> AnswerHead:
     if match is None:
         raise FramingError("its head is that of no answer")
     minor, status, fields = match.groups()
-    return AnswerHead(int(status), _fields(fields), int(minor))
+    return AnswerHead(int(status), _one_framing(_fields(fields)), int(minor))
+
+
+def _one_framing(headers: Headers) -> Headers:
+    """The headers of an answer with one length at the most, and none beside a transfer encoding, which wins.
+
+    Whoever passes them on must do so (RFC 9112, section 6.3), whatever the next reader goes by. Raises FramingError.
+    """
+    lengths = values(headers, b"content-length")
+    if not lengths:
+        return headers
+    said = {part.strip(b" \t") for one in lengths for part in one.split(b",")}
+    if values(headers, b"transfer-encoding"):
+        said.clear()
+    elif len(said) > 1 or _LENGTH.fullmatch(next(iter(said))) is None:
+        raise FramingError("the answer has no one Content-Length")
+    elif lengths == list(said):
+        return headers
+    found: Headers = []
+    for key, one in headers:
+        if key != b"content-length":
+            found.append((key, one))
+        elif said:
+            found.append((key, said.pop()))
+    return Fields(found)
 
 
 def is_kept(headers: Headers, minor: int) -> bool:
@@ -250,7 +274,7 @@ def request_body(head: RequestHead) -> BodyReader:
 
 
 def answer_body(head: AnswerHead, method: bytes) -> BodyReader:
-    """The reader of an answer's body. Raises FramingError where it cannot be told how long it is."""
+    """The reader of the body of an answer that was read. Raises FramingError where it cannot be told how long it is."""
     if method == b"HEAD" or head.status_code in {204, 304}:
         return BodyReader(0)
     encodings = values(head.headers, b"transfer-encoding")
@@ -258,10 +282,5 @@ def answer_body(head: AnswerHead, method: bytes) -> BodyReader:
         if [one.lower() for one in encodings] != [b"chunked"]:
             raise FramingError("of transfer encodings only chunked is read")
         return BodyReader(0, chunked=True)
-    lengths = {part.strip() for one in values(head.headers, b"content-length") for part in one.split(b",")}
-    if not lengths:
-        return BodyReader(None)
-    length = lengths.pop()
-    if lengths or _LENGTH.fullmatch(length) is None:
-        raise FramingError("the answer has no one Content-Length")
-    return BodyReader(int(length))
+    length = value(head.headers, b"content-length")
+    return BodyReader(int(length) if length else None)

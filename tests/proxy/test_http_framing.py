@@ -1,0 +1,51 @@
+"""An answer over HTTP reaches the client with the framing that it had, or with none at all."""
+
+from pathlib import Path
+
+import pytest
+
+from proxy import vocabulary as v
+from tests.proxy.httpwires import Request, through
+from tests.proxy.wires import ALLOWING, call
+
+RESULT = b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
+SAID = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+@pytest.mark.parametrize("length", [b"5", b"9999", b"17000000", b"5\r\ncontent-length: 7"])
+def test_of_two_framings_the_transfer_encoding_is_the_one(tmp_path: Path, length: bytes) -> None:
+    def both(request: Request) -> None:
+        request.send(SAID + b"content-length: " + length + b"\r\ntransfer-encoding: chunked\r\n\r\n")
+        request.chunk(RESULT)
+        request.end()
+
+    with through(tmp_path, ALLOWING, both) as (proxy, _):
+        for _ in range(2):
+            answer = proxy.post(call("ok"))
+            assert (answer.status, answer.body, answer.values("content-length")) == (200, RESULT, [])
+        outcomes = [span.attributes[v.OUTCOME] for span in proxy.spans("request")]
+    assert outcomes == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("length", ["{0}, {0}", "{0}\r\ncontent-length: {0}"])
+def test_a_length_that_is_said_twice_is_said_once(tmp_path: Path, length: str) -> None:
+    said = length.format(len(RESULT)).encode()
+
+    def twice(request: Request) -> None:
+        body = b"" if request.method == "HEAD" else RESULT
+        request.send(SAID + b"content-length: " + said + b"\r\n\r\n" + body)
+
+    with through(tmp_path, ALLOWING, twice) as (proxy, _):
+        answer = proxy.post(call("ok"))
+        assert (answer.body, answer.values("content-length")) == (RESULT, [str(len(RESULT))])
+
+
+@pytest.mark.parametrize("length", [b"5, 6", b"5\r\ncontent-length: 6", b"+5", b"0x5", b"five"])
+def test_an_answer_whose_length_is_none_does_not_go_on(tmp_path: Path, length: bytes) -> None:
+    def wrong(request: Request) -> None:
+        request.send(SAID + b"content-length: " + length + b"\r\n\r\n")
+        request.connection.close()
+
+    with through(tmp_path, ALLOWING, wrong) as (proxy, _):
+        assert proxy.post(call("ok")).status == 502
+        assert proxy.ask("DELETE", "/mcp", None, []).status == 502

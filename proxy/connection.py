@@ -243,11 +243,8 @@ class Connection:
         if exchange.call is not None and not ours and is_interim(message):
             exchange.interim = True
             self.rounds.wait(message, exchange.call, next_leg(exchange.leg, exchange.place))
-            inside = [
-                self.inside_decision(exchange, judge_method(request.method, self.policy), request, now)
-                for request in input_requests(message)
-                if client_request(request.method) is not None
-            ]
+        if not ours and (exchange.interim or exchange.method.startswith("tasks/") or "error" in message.fields):
+            inside = self.inside_decisions(message, exchange, now)
         seq = self.recorder.next_seq()
         self.owed.append(Owed(exchange, message, now, seq, version or self.version, ours))
         return inside
@@ -258,11 +255,23 @@ class Connection:
         owed, self.owed = self.owed, []
         return late + [one.line(self.recorder) for one in owed]
 
-    def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
-        """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
+    def inside_decisions(self, message: Message, exchange: Exchange | None, now: Stamp) -> list[str]:
+        """The lines of the decisions on all that an answer or a notification asks of the client."""
+        return [
+            self.inside_decision(exchange, judge_method(request.method, self.policy), request, now)
+            for request in input_requests(message)
+            if client_request(request.method) is not None
+        ]
+
+    def inside_decision(self, exchange: Exchange | None, decision: Decision, request: InputRequest, now: Stamp) -> str:
+        """The line of a decision on what is asked of the client inside an answer: a child of the call that it answers.
+
+        None for what answers no call.
+        """
         ruling = Ruling(decision, request.method)
+        place = self.recorder.place(None) if exchange is None else self.child(exchange.place)
         seq = self.recorder.next_seq()
-        return self._decision(ruling, request.text, self.child(exchange.place), seq, now, SERVER_TO_CLIENT, None)
+        return self._decision(ruling, request.text, place, seq, now, SERVER_TO_CLIENT, None)
 
     def unread(self, raw: bytes, why: str, now: Stamp, direction: str) -> list[str]:
         """The lines of what no strict reader takes and yet goes on: a decision where some reader sees a call."""

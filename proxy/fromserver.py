@@ -4,6 +4,7 @@ Refuses to know pipes, and which calls are allowed.
 """
 
 from proxy import vocabulary as v
+from proxy.askedinside import asked_inside
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
 from proxy.faulting import spoil
@@ -19,12 +20,14 @@ from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
 from proxy.refusing import as_lines, refusal, unlisted
-from proxy.rounds import InputRequest, asks_inside
+from proxy.rounds import InputRequest
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
 
 _NONE: frozenset[IdKey] = frozenset()
-_UNRECORDED = "the record cannot be written, so nothing is asked of the client"
+_LOST = Decision(
+    "deny", "recorder failed", "the record cannot be written, so nothing is asked of the client", True, "error"
+)
 _TOO_LONG = "it is longer than what policy looks at"
 
 
@@ -114,7 +117,8 @@ class ServerSide:
         if message.id_key is None and one.decision is None:
             if method == "notifications/cancelled":
                 self._cancelled(requested(message))
-            return None, [wire.notification(message, method, now, SERVER_TO_CLIENT, place)]
+            asked = wire.inside_decisions(message, None, now) if method.startswith("notifications/tasks") else []
+            return None, [*asked, wire.notification(message, method, now, SERVER_TO_CLIENT, place)]
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, SERVER_TO_CLIENT)
         if exchange is not None:
@@ -213,43 +217,40 @@ class ServerSide:
     def _asking(self, raw: bytes, now: Stamp) -> Step | None:
         """Refuse the calls whose answers ask inside them for what is denied; None when none of them does.
 
-        The whole result goes: without its answer the call could not go on anyway (design section 4).
+        The whole result goes: without its answer the call could not go on anyway (design section 4). So does a
+        notification that asks.
         """
         wire = self.connection
-        denied = [method for method in asks_inside(raw) if self._denies(method)]
+        denied = [method for method in asked_inside(raw) if self._denies(method)]
         if not denied:
             return None
         text = raw.decode("utf-8", "surrogateescape")
-        decision = judge_method(denied[0], wire.policy)
-        if wire.failed:
-            decision = Decision("deny", "recorder failed", _UNRECORDED, True, "error")
+        request = InputRequest(client_request(denied[0]) or denied[0], text)
+        decision = _LOST if wire.failed else judge_method(denied[0], wire.policy)
         code = RECORDER_FAILED if wire.failed else DENIED
         records: list[str] = []
         forward: list[str] = []
-        for key in answer_ids(raw):
+        for key in answer_ids(raw, errors=True):
             exchange = wire.from_client.take(key)
             if exchange is None:
                 continue
-            said = f"Wiretrap refused what this answer asks of the client, {denied[0]}: {decision.reason}"
-            records.append(wire.inside_decision(exchange, decision, InputRequest(denied[0], text), now))
-            is_tool = exchange.method == "tools/call"
-            reply = (tool_error(exchange.id_text, code, said, decision.rule, modern=True) if is_tool
-                     else error(exchange.id_text, code, said, decision.rule))  # fmt: skip
-            forward.append(reply)
+            said = f"Wiretrap refused what this answer asks of the client, {request.method}: {decision.reason}"
+            records.append(wire.inside_decision(exchange, decision, request, now))
+            is_tool, modern = exchange.method == "tools/call", (exchange.version or wire.version) >= "2026"
+            forward.append(tool_error(exchange.id_text, code, said, decision.rule, modern=modern) if is_tool
+                           else error(exchange.id_text, code, said, decision.rule))  # fmt: skip
             more = [encode_attribute(v.ERROR_TYPE, str(code))]
             outcome = "tool_error" if is_tool else "protocol_error"
             records.append(
                 ended(wire.recorder, exchange, now, outcome, more, version=wire.version, failure=said, ours=True)
             )
-        return Step(records or [wire.malformed(text, "an answer that no request asked for", now, SERVER_TO_CLIENT)],
-                    as_lines(forward))  # fmt: skip
+        return Step(records or [wire.inside_decision(None, decision, request, now)], as_lines(forward))
 
     def _refused(self, message: Message) -> Judgement:
         one = judge_client_request(message, self.connection.policy)
         if not self.connection.failed:
             return one
-        decision = Decision("deny", "recorder failed", _UNRECORDED, True, "error")
-        return one._replace(decision=decision, code=RECORDER_FAILED)
+        return one._replace(decision=_LOST, code=RECORDER_FAILED)
 
     def _denies(self, method: str | None) -> bool:
         meant = None if method is None else client_request(method)

@@ -36,7 +36,6 @@ from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.unpack import Unpacker
 
-_PACKED = (b"gzip", b"x-gzip", b"deflate")
 STOPPED = "Wiretrap was told to stop"
 
 
@@ -60,17 +59,16 @@ class Answering:
         status = answer.status_code
         headers = answer.headers
         self._headed(head, asked, status, headers)
-        encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
-        encodings = [part for part in encodings if part not in (b"", b"identity")]
         kind = answer_type(headers)
         stream = kind.stream
-        unfit = "it is packed, though it was asked for plain" if encodings else kind.problem
+        unfit = "is packed, though it was asked for plain" if kind.encodings else kind.problem
         if self._edits(asked) and unfit and (stream or asked.session is not None):
-            reason = f"Wiretrap cannot edit this answer: {unfit}"
+            reason = f"Wiretrap cannot edit this answer: it {unfit}"
             await out.whole(502, said(NOT_READABLE, reason, self._ids(asked)), [])
             self._end(asked, "protocol_error", str(NOT_READABLE), reason, ours=True)
             return
-        watch = self._watch(head, asked, headers, encodings, kind)
+        unpacker = Unpacker() if kind.encodings else None
+        watch = self._watch(head, asked, headers, kind, unpacker)
         shown = to_client(headers, self.upstream.origin, value(head.headers, b"host"))
         if not watch.holds:
             await out.start(status, shown, followed=not stream and line.came())
@@ -78,6 +76,8 @@ class Answering:
         while not over:
             data, over = await line.body()
             going = watch.feed(data, ended=over)
+            if over and unpacker is not None and unpacker.problem and not isinstance(watch, Unwatched):
+                self._otherwise(head, asked, unpacker.problem)
             while watch.back:
                 told = asked.seat is not None and asked.seat.endpoint
                 self._back.send(head, told or head.target, watch.back.pop(0))
@@ -141,21 +141,21 @@ class Answering:
             self.seats.fail(str(error))
             return None
 
-    def _watch(self, head: Head, asked: Asked, headers: Headers, encodings: list[bytes], kind: AnswerType) -> Answer:
+    def _watch(
+        self,
+        head: Head,
+        asked: Asked,
+        headers: Headers,
+        kind: AnswerType,
+        unpacker: Unpacker | None,
+    ) -> Answer:
         """Who looks at an answer."""
         if asked.session is None and not (kind.stream and head.method in {b"GET", b"POST"}):
             return Unwatched()
-        unread = encodings and (len(encodings) > 1 or encodings[0] not in _PACKED)
-        if unread or kind.problem:
-            seat = asked.seat or self._seat(head)
-            if seat is not None:
-                connection = (asked.session or seat.relay.session).connection
-                packed = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
-                why = packed if unread else f"the answer may be read otherwise: {kind.problem}"
-                seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
-        if unread or kind.foreign:
+        if kind.problem:
+            self._otherwise(head, asked, kind.problem)
+        if kind.unread:
             return Unwatched()
-        unpacker = Unpacker() if encodings else None
         if asked.session is not None and asked.seat is not None:
             strand = asked.seat.relay.strand("server", asked.session)
             if kind.stream and not kind.json:
@@ -164,6 +164,14 @@ class Answering:
             size = int(length) if length.isdigit() else None
             return Body(strand, unpacker, holds=self._edits(asked), sure=kind.json, size=size)
         return self._listening(head, asked, unpacker)
+
+    def _otherwise(self, head: Head, asked: Asked, why: str) -> None:
+        """Record that a client may read something else in an answer than we do."""
+        seat = asked.seat or self._seat(head)
+        if seat is not None:
+            connection = (asked.session or seat.relay.session).connection
+            why = f"the answer {why}"
+            seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
 
     def _stream(
         self, head: Head, seat: Seat | None, strand: Strand, unpacker: Unpacker | None, edits: Callable[[], bool]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from proxy import vocabulary as v
 from proxy.faults import Fault
 from proxy.frames import Message
-from proxy.ids import IdKey, id_key
+from proxy.ids import IdKey, answered_key, id_key
 from proxy.record import Place, Recorder, Stamp, payload
 from proxy.rounds import CallKey, Leg
 from proxy.spans import JSON, SERVER, encode_attribute, number_template, template
@@ -138,7 +138,11 @@ class Exchanges:
     def take(self, key: IdKey | None, came: Stamp | None = None) -> Exchange | None:
         """The exchange that an answer with this id ends, or None where no request had asked for it when it `came`."""
         queue = self.open.get(key) if key is not None else None
-        if key is None or not queue or (came is not None and came < queue[0].start):
+        if key is not None and (queue is None or (came is not None and came < queue[0].start)):
+            there = self.open if came is None else {one for one, those in self.open.items() if those[0].start <= came}
+            key = answered_key(key, there)
+            queue = None if key is None else self.open[key]
+        if key is None or not queue:
             return None
         exchange = queue.pop(0)
         if not queue:
@@ -148,6 +152,8 @@ class Exchanges:
     def first(self, key: IdKey | None) -> Exchange | None:
         """The exchange that `take` would give."""
         queue = self.open.get(key) if key is not None else None
+        if queue is None and key is not None and (key := answered_key(key, self.open)) is not None:
+            queue = self.open[key]
         return queue[0] if queue else None
 
     def withdraw(self, exchange: Exchange) -> None:
@@ -239,6 +245,8 @@ class Owed(NamedTuple):
     def line(self, recorder: Recorder) -> str:
         """The line."""
         more, failure, outcome = answer_attributes(self.exchange, self.message)
+        if self.message.id_key != self.exchange.key and self.message.id_text is not None:
+            more.append(encode_attribute(v.ANSWER_ID, self.message.id_text))
         return ended(
             recorder, self.exchange, self.now, outcome, more,
             version=self.version, failure=failure, ours=self.ours, seq=self.seq,

@@ -9,9 +9,9 @@ from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
 from proxy.faulting import spoil
 from proxy.frames import Message, read_loose, read_strict
-from proxy.ids import IdKey
+from proxy.ids import IdKey, id_text
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
-from proxy.listing import Span, answer_ids, hide_tools, replaced, without
+from proxy.listing import Span, answer_ids, hide_tools, may_name_tools, replaced, without
 from proxy.longlines import first_seen, flowed, withheld
 from proxy.members import FrameError
 from proxy.plainway import PlainWay
@@ -61,7 +61,7 @@ class ServerSide:
             judged = spoil(wire, raw, now)
         if judged is not None:
             return judged
-        if not wire.hides or not wire.from_client.open:
+        if not wire.hides:
             return self._passed(raw, _NONE, now)
         shown, ours, records = self._shown(raw, now)
         step = self._passed(shown, ours, now)
@@ -135,10 +135,9 @@ class ServerSide:
             if listening is not None and listening.method == "subscriptions/listen":
                 wire.from_client.cancel(key)
 
-    def _listing(self, key: IdKey | None) -> Exchange | None:
-        """The tools/list that an answer with this id ends; None where it ends none."""
-        asked = self.connection.from_client.first(key)
-        return asked if asked is not None and asked.method == "tools/list" else None
+    def _may_list(self, asked: Exchange | None) -> bool:
+        """Whether an answer to this may bring tools; None is what a client may have asked elsewhere, or before."""
+        return asked is None or asked.method == "tools/list"
 
     def _shown(self, raw: bytes, now: Stamp) -> tuple[bytes, frozenset[IdKey], list[str]]:
         """The line without hidden tools, an error where its tools have no one reading.
@@ -154,28 +153,29 @@ class ServerSide:
         try:
             line = read_strict(raw)
         except FrameError as problem:
-            for key in answer_ids(raw):
-                asked = self._listing(key)
-                if asked is not None:
+            asks = [(key, wire.from_client.first(key)) for key in answer_ids(raw)]
+            for key, asked in sorted(asks, key=lambda one: one[1] is None):
+                if self._may_list(asked) and (asked is not None or may_name_tools(raw)):
                     record = wire.malformed(raw.decode("utf-8", "surrogateescape"), str(problem), now, SERVER_TO_CLIENT)
-                    return (
-                        f"{unlisted(asked, problem)}\n".encode("utf-8", "surrogateescape"),
-                        frozenset({key}),
-                        [record],
-                    )
+                    said = unlisted(id_text(key) if asked is None else asked.id_text, problem)
+                    shown = f"{said}\n".encode("utf-8", "surrogateescape")
+                    return shown, frozenset({key if asked is None else asked.key}), [record]
             return raw, frozenset(), []
         edits: list[tuple[Span, str]] = []
         ours: set[IdKey] = set()
         records: list[str] = []
         for message in line.messages:
-            asked = self._listing(message.id_key)
-            if asked is None:
+            asked = wire.from_client.first(message.id_key)
+            if not self._may_list(asked):
                 continue
             try:
                 edits += hide_tools(message, hidden)
             except (ValueError, RecursionError) as problem:
-                edits.append((Span(message.start, message.end), unlisted(asked, problem)))
-                ours.add(asked.key)
+                given = message.id_text or "null"
+                said = unlisted(given if asked is None else asked.id_text, problem)
+                edits.append((Span(message.start, message.end), said))
+                if asked is not None:
+                    ours.add(asked.key)
                 records.append(wire.malformed(message.source, str(problem), now, SERVER_TO_CLIENT))
         if not edits:
             return raw, frozenset(), records

@@ -127,6 +127,11 @@ def _integer(digits: str) -> JSON:
     return int(digits) if len(digits) < 4000 else float(digits)
 
 
+def may_name_tools(raw: bytes) -> bool:
+    """Whether some reader may find a list of tools in a line which cannot be read strictly."""
+    return b"tools" in raw.lower() or b"\\u" in raw or b"\0" in raw[:4]
+
+
 def answer_ids(raw: bytes, *, errors: bool = False) -> list[IdKey]:
     """The ids under which some reader may take a line, which cannot be read strictly, for an answer with a result.
 

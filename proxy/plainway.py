@@ -136,6 +136,7 @@ class PlainWay:
         exchange = wire.from_client.first(key)
         if (
             exchange is None
+            or exchange.key != key
             or not exchange.told
             or then < exchange.start  # nobody had asked when it came
             or exchange.reused

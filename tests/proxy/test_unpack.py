@@ -24,7 +24,7 @@ def raw(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-WAYS = {
+WAYS: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
     "gzip": (b"gzip", gzip.compress),
     "deflate": (b"deflate", zlib.compress),
     "deflate without a header": (b"deflate", raw),

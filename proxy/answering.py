@@ -20,13 +20,12 @@ from proxy.httpwords import (
     SESSION,
     Head,
     Headers,
-    at_proxy,
-    to_client,
     value,
     values,
 )
 from proxy.ledger import Strand, now
 from proxy.outbound import Outbound, silence
+from proxy.ownaddress import at_proxy, to_client
 from proxy.postback import PostBack
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED

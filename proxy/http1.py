@@ -30,6 +30,9 @@ _LENGTH = re.compile(rb"[0-9]{1,18}")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;" + _TEXT + rb")?")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
+_OTHERWISE = frozenset({b"content_length", b"transfer_encoding"})
+"""What a server behind a gateway may take for the framing of a request (RFC 3875, section 4.1.18)."""
+
 _PHRASES = {one.value: b"HTTP/1.1 %d %s\r\n" % (one.value, one.phrase.encode()) for one in HTTPStatus}
 
 
@@ -84,7 +87,10 @@ def _request_head(head: bytes) -> RequestHead:
     if match is None:
         raise FramingError("the head of the request is no HTTP/1.1")
     method, target, minor, fields = match.groups()
-    return RequestHead(method, target, _fields(fields), int(minor))
+    headers = _fields(fields)
+    if any(key in _OTHERWISE for key, _ in headers):
+        raise FramingError("a header is the body's length to a gateway, which takes _ for -")
+    return RequestHead(method, target, headers, int(minor))
 
 
 def read_answer(data: bytes) -> tuple[AnswerHead, bytes] | None:

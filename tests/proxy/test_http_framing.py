@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from proxy import vocabulary as v
+from proxy.http1 import FramingError, read_request
+from proxy.httpwords import Origin
+from proxy.ownaddress import at_proxy
 from tests.proxy.httpwires import Request, through
 from tests.proxy.wires import ALLOWING, call
 
@@ -49,3 +52,46 @@ def test_an_answer_whose_length_is_none_does_not_go_on(tmp_path: Path, length: b
     with through(tmp_path, ALLOWING, wrong) as (proxy, _):
         assert proxy.post(call("ok")).status == 502
         assert proxy.ask("DELETE", "/mcp", None, []).status == 502
+
+
+@pytest.mark.parametrize("name", ["Content_Length", "Transfer_Encoding", "transfer_encoding"])
+def test_a_framing_that_a_gateway_may_find_under_another_name_is_refused(name: str) -> None:
+    with pytest.raises(FramingError):
+        read_request(f"POST / HTTP/1.1\r\n{name}: 5\r\n\r\n".encode())
+    assert read_request(b"POST / HTTP/1.1\r\nX_Length: 5\r\n\r\n") is not None
+
+
+HTTP, HTTPS = Origin("http", "127.0.0.1", 81), Origin("https", "mcp.example", 443)
+NAMED = Origin("http", "a.example", 8)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "url", "ours"),
+    [
+        (HTTP, "http://127.0.0.1:81/mcp/?a=b", "http://p:1/mcp/?a=b"),
+        (HTTP, "HTTP://LocalHost:81/mcp", "http://p:1/mcp"),
+        (HTTP, "http://localhost.:81/mcp", "http://p:1/mcp"),
+        (HTTP, "http://127.1:81", "http://p:1"),
+        (HTTP, "http://[::1]:81/x", "http://p:1/x"),
+        (HTTP, "//localhost:81/x", "http://p:1/x"),
+        (HTTP, "http://127.0.0.1/mcp", None),
+        (HTTP, "http://127.0.0.1:82/mcp", None),
+        (HTTP, "/mcp", None),
+        (HTTP, "http://:81/", None),
+        (HTTP, "http://[127.0.0.1:81/", None),
+        (HTTPS, "https://MCP.example./x", "http://p:1/x"),
+        (HTTPS, "https://mcp.example:443/x", "http://p:1/x"),
+        (HTTPS, "http://mcp.example/x", "http://p:1/x"),
+        (HTTPS, "https://mcp.example:8443/x", None),
+        (HTTPS, "https://other.example/x", None),
+        (HTTPS, "ftp://mcp.example:443/x", None),
+        (NAMED, "http://a.example:8/x", "http://p:1/x"),
+        (NAMED, "https://a.example:8/x", "http://p:1/x"),
+        (NAMED, "http://a.example/x", None),
+    ],
+)
+def test_an_address_of_the_server_is_one_of_ours_however_it_is_spelled(
+    upstream: Origin, url: str, ours: str | None
+) -> None:
+    assert at_proxy(url, upstream, "p:1") == (ours or url)
+    assert at_proxy(url, upstream._replace(own=True), "p:1") == url

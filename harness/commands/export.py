@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from harness.tracesource import TraceSourceError, span_paths
-from proxy.endpoint import EndpointError, parse_endpoint
+from proxy.endpoint import Endpoint, EndpointError, parse_endpoint
 from proxy.otlp import batches
 from proxy.spanread import read_spans
 from proxy.spans import Span, SpanError
@@ -41,6 +41,30 @@ class _Counted:
                 self.others += 1
 
 
+class _Losses:
+    """What was not accepted, said once for all batches in a row that failed for the same reason."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.lost = self.tried = 0
+        self.reason = ""
+
+    def add(self, lost: int, tried: int, reason: str) -> None:
+        """Spans of one batch; the reason is the receiver's or ours, "" where none was given."""
+        if reason != self.reason:
+            self.say()
+        self.reason = reason
+        self.lost += lost
+        self.tried += tried
+
+    def say(self) -> None:
+        """Say what was not said yet."""
+        if self.lost:
+            why = self.reason or "no reason was given"
+            _note(f"{self.lost} of {self.tried} spans were not accepted by {self.endpoint.shown}: {why}")
+        self.lost = self.tried = 0
+
+
 @click.command("export", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SPANS...")
 @click.option(
@@ -62,6 +86,7 @@ def command(paths: tuple[Path, ...], otlp: str) -> None:
         from proxy.otlpsdk import Sender  # noqa: PLC0415  (it takes half a second to import)
 
         sender = Sender(endpoint)
+        losses = _Losses(endpoint)
         accepted = failures = 0
         for batch in batches(spans, _note):
             if failures >= PATIENCE:
@@ -70,9 +95,10 @@ def command(paths: tuple[Path, ...], otlp: str) -> None:
             accepted += taken
             failures = 0 if taken else failures + 1
             if taken < len(batch):
-                _note(f"{len(batch) - taken} of {len(batch)} spans were not accepted: {sender.reason}")
-            if failures == PATIENCE:
-                _note("the rest is not tried")
+                losses.add(len(batch) - taken, len(batch), sender.reason)
+        losses.say()
+        if failures >= PATIENCE:
+            _note("the rest is not tried")
         sender.close()
     except (EndpointError, TraceSourceError, SpanError) as error:
         _note(str(error))

@@ -119,8 +119,8 @@ def rejudge_run(
     """Every trial of a run folder, judged again by its record; one that left none keeps its verdict.
 
     `scenarios` are files or folders to take the scenarios from, in place of those that the manifest names. `note` hears
-    what differs from the run. `asked` is a judge; without one the opinions are those of the run. Raises CheckError and
-    ScenarioError.
+    what differs from the run. `asked` is a judge; without one the opinions are those of the run. A trial whose record
+    is damaged is an error. Raises CheckError and ScenarioError.
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
@@ -179,7 +179,11 @@ def _rejudged(
         gaps = tuple(_texts(told.get("gaps")))
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
     if result.kind == "imported":
-        verdict, measures = judge_recorded(scenario, trace := read_trace(place.trace), {}, asked)
+        try:
+            trace = read_trace(place.trace)
+        except CheckError as error:
+            return _checked(scenario, _unreadable(result, error), None, None)
+        verdict, measures = judge_recorded(scenario, trace, {}, asked)
         verdict = verdict if loose is None else loosely_judged(loose, trace, None, status)
         result = replace(result, verdict=verdict, measures=measures, gaps=trace.gaps)
         return _checked(scenario, result, trace_to_json(trace), None)
@@ -199,7 +203,7 @@ def _rejudged(
         said = read_object(place.reported, needed=False)
         trace = beside(trace, dict(said), str(place.reported)) if said else trace
     except (StateError, SpanError, ConvertError, TraceFileError) as error:
-        raise CheckError(f"{place.path}: {error}") from error
+        return _checked(scenario, _unreadable(result, error, doubts), None, None)
     evidence = evidence_of(
         scenario,
         trace,
@@ -228,6 +232,13 @@ def _rejudged(
         trace_to_json(trace),
         None,
     )
+
+
+def _unreadable(result: TrialResult, error: ValueError, doubts: Sequence[str] = ()) -> TrialResult:
+    """The result of a trial whose record is damaged: what is left of it is not judged, and the other trials are."""
+    reason = f"the record cannot be read: {error}"
+    verdict = Verdict("error", "infra_error", reason)
+    return replace(result, verdict=verdict, gaps=(*doubts, reason), measures=unobserved(reason))
 
 
 def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:

@@ -31,14 +31,19 @@ class _Counted:
         self.paths = paths
         self.ours = 0
         self.others = 0
+        self.broken = 0
 
     def __iter__(self) -> Iterator[Span]:
-        for span in read_spans(self.paths, _note):
+        for span in read_spans(self.paths, _note, self._left_out):
             if span.scope == SCOPE:
                 self.ours += 1
                 yield span
             else:
                 self.others += 1
+
+    def _left_out(self, error: SpanError) -> None:
+        self.broken += 1
+        _note(f"{error}; the rest of the file is not sent")
 
 
 class _Losses:
@@ -106,7 +111,8 @@ def command(paths: tuple[Path, ...], otlp: str) -> None:
     if spans.others:
         _note(f"{spans.others} spans of other instrumentations were left out")
     if not spans.ours:
-        _note("no span of ours is in it")
+        if not spans.broken:
+            _note("no span of ours is in it")
         raise SystemExit(2)
     click.echo(f"{accepted} of {spans.ours} spans accepted by {endpoint.shown}")
-    raise SystemExit(0 if accepted == spans.ours else 1)
+    raise SystemExit(2 if spans.broken else 0 if accepted == spans.ours else 1)

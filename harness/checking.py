@@ -94,21 +94,15 @@ def judge_recorded(
     return verdict, observe(Watched("trace"), evidence, verdict, assertions)
 
 
-def trace_of(folder: Path, scenario_id: str) -> Path | None:
-    """The trace of a scenario in a folder of them: `<id>.json` or `<id>.trace.json`."""
-    places = [folder / f"{scenario_id}{ending}" for ending in (".json", ".trace.json")]
-    return next((place for place in places if place.is_file()), None)
-
-
 def databases_of(folder: Path, scenario: Scenario) -> dict[str, Path]:
     """The databases beside a scenario's trace: `<id>.<server>.db`."""
     places = {server: folder / f"{scenario.id}.{server}.db" for server in scenario.servers}
     return {server: place for server, place in places.items() if place.is_file()}
 
 
-def missing_trace(scenario: Scenario, folder: Path) -> Checked:
+def missing_trace(scenario: Scenario, why: str) -> Checked:
     """The result of a scenario of which there is no trace."""
-    verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json or .trace.json")
+    verdict = Verdict("error", "infra_error", why)
     checked = _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
     return replace(checked, written=locate(scenario))
 

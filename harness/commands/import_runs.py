@@ -70,7 +70,11 @@ def command(form: str, files: tuple[Path, ...], out: Path, name: str | None) -> 
     FORMAT is agent-arena, agent-mark or owasp. A task that stands beside a run is written as a scenario. No file is
     written over. Exit code 2 when a file is not of the format, or a trace cannot be written.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        click.echo(f"wiretrap import: --out {out}: {error.strerror}", err=True)
+        raise SystemExit(2) from error
     for file in files:
         try:
             text = text_of(file)

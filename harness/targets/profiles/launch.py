@@ -88,7 +88,8 @@ class Told:
 
 def events(output: str) -> Iterator[dict[str, JSON]]:
     """The JSON objects among the lines; agents write warnings of their own between them."""
-    for line in output.splitlines():
+    # JSON may hold other ends of lines than this, such as U+2028, as they are.
+    for line in output.split("\n"):
         if not line.lstrip().startswith("{"):
             continue
         try:

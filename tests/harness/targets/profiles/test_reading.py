@@ -1,6 +1,7 @@
 """What the agents print becomes messages and tokens."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -68,6 +69,15 @@ def broken(draw: st.DrawFn) -> tuple[ProfileName, str]:
 )
 def test_recorded_output_is_read(name: ProfileName, output: str, told: Told) -> None:
     assert PROFILES[name].read(output) == told
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\u0085"])
+def test_a_text_with_other_ends_of_lines_is_read_as_it_is(name: ProfileName, end: str) -> None:
+    whole = PROFILES[name].read(RECORDED[name])
+    told = PROFILES[name].read(RECORDED[name].replace("about", f"about{end}"))
+    assert told == replace(whole, said=tuple(text.replace("about", f"about{end}") for text in whole.said))
+    assert end in "".join(told.said)
 
 
 @pytest.mark.parametrize("name", PROFILES)

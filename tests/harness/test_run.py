@@ -361,7 +361,7 @@ def test_ctrl_c_leaves_a_whole_report_and_no_process_and_exits_130(tmp_path: Pat
     )
     poll = select.poll()
     poll.register(started, select.POLLIN)
-    assert poll.poll(30_000), "no agent started"
+    assert poll.poll(60_000), "no agent started"
     for _ in range(times):
         process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -393,7 +393,7 @@ def test_a_run_that_is_killed_takes_its_agents_with_it(tmp_path: Path) -> None:
     )
     poll = select.poll()
     poll.register(started, select.POLLIN)
-    assert poll.poll(30_000), "no agent started"
+    assert poll.poll(60_000), "no agent started"
     os.close(started)
     left = [int(found.split()[0]) for found in marked(mark) if int(found.split()[0]) != process.pid]
     assert left
@@ -404,7 +404,7 @@ def test_a_run_that_is_killed_takes_its_agents_with_it(tmp_path: Path) -> None:
             descriptor = os.pidfd_open(pid)
             poll = select.poll()
             poll.register(descriptor, select.POLLIN)
-            assert poll.poll(30_000), f"{pid} lives on"
+            assert poll.poll(60_000), f"{pid} lives on"
             os.close(descriptor)
     assert marked(mark) == []
 
@@ -448,7 +448,7 @@ def test_a_second_ctrl_c_leaves_no_private_folder(tmp_path: Path) -> None:
     )
     poll = select.poll()
     poll.register(started, select.POLLIN)
-    assert poll.poll(30_000), "no agent started"
+    assert poll.poll(60_000), "no agent started"
     assert list(private.iterdir())
     for _ in range(2):
         process.send_signal(signal.SIGINT)

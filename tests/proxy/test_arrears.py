@@ -15,7 +15,7 @@ from proxy.arrears import MOST, MOST_BYTES, Arrears
 from tests.proxy.httpwires import Request, through
 from tests.proxy.wires import ALLOWING, call
 
-WAIT = 30.0
+WAIT = 60.0
 
 
 def test_work_waits_until_no_more_of_it_comes_and_is_done_in_order() -> None:

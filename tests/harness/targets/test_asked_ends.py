@@ -19,7 +19,7 @@ from tests.harness.runs import ECHOED, ROOT, Ran, marked, run, write_scenario
 from tests.harness.targets.boxes import Asked, box, deltas
 from tests.harness.targets.mailing import Server
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 MARK = "MARK_OF_AN_END"
 SAID: list[JSON] = [{"type": "no_denied_tool_call"}]
 DENIED: JSON = {"denied_tools": ["send_email"]}

@@ -7,10 +7,14 @@ import sys
 from collections.abc import Generator, Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`.
-settings.register_profile("wiretrap", deadline=None, max_examples=60)
+# A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`. And examples are the
+# same in every run, so that nobody's change is refused for what another one's did: `make properties` looks for new ones.
+settings.register_profile(
+    "wiretrap", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("anew", settings.get_profile("wiretrap"), derandomize=False, print_blob=True)
 settings.load_profile("wiretrap")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -3,14 +3,17 @@
 import gc
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 # A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`. And examples are the
-# same in every run, so that nobody's change is refused for what another one's did: `make properties` looks for new ones.
+# same in every run, so that no change is refused for what an older one did: `make properties` looks for new ones.
 settings.register_profile(
     "wiretrap", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -49,6 +52,27 @@ def _only_marked_tests_measure_their_processes(
         for name, value in measuring.items():
             patch.setenv(name, value)
         yield
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """A measured process that is killed may leave half a file, over which coverage would fall when it adds up all."""
+    result = yield
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        for path in session.config.rootpath.glob(".coverage.*"):
+            if not is_whole(path):
+                path.unlink(missing_ok=True)
+    return result
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a data file of coverage's can be read to its end."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as data:
+            data.execute("select version from coverage_schema")
+            return bool(data.execute("pragma quick_check").fetchone() == ("ok",))
+    except sqlite3.DatabaseError:
+        return False
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -100,14 +101,19 @@ async def talk(target: str | StdioServerParameters, mode: Mode) -> tuple[list[st
     return tools, " ".join(block.text for block in asked.content if isinstance(block, t.TextContent)), reported
 
 
+@cache
+def talked(url: str, mode: Mode) -> tuple[list[str], str, list[float]]:
+    """The same, once for each server and mode."""
+    return anyio.run(talk, url, mode)
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
 @pytest.mark.parametrize("options", [(), ("--deny", "mcp/x/evil")], ids=["no policy", "a policy"])
 def test_an_sdk_client_sees_through_the_proxy_what_it_sees_without(
     sdk_server: str, mode: Mode, options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    direct = anyio.run(talk, sdk_server, mode)
     with started(tmp_path, sdk_server, *options) as proxy:
-        assert anyio.run(talk, proxy.url, mode) == direct
+        assert anyio.run(talk, proxy.url, mode) == talked(sdk_server, mode)
         code, said = proxy.end()
         assert code == 0
         assert said.startswith(f"wiretrap: server x, {proxy.url} to {sdk_server}, spans ")

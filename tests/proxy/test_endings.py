@@ -52,7 +52,7 @@ def settle(mark: str, seconds: float) -> int:
     """How many marked processes are left once their number has not changed for a while."""
     end = monotonic() + seconds
     while (left := len(marked(mark))) and monotonic() < end:
-        select.select([], [], [], 0.05)
+        select.select([], [], [], 0.15)  # a look at all processes takes 10 ms of work, and ten cases look at once
     return left
 
 

@@ -197,7 +197,7 @@ def test_a_server_behind_the_proxy_ends_as_it_does_without(way: str, tmp_path: P
 
         return run(kind, end, tmp_path, leads=leads, as_good_as=as_good_as), direct.result(DEADLINE)
 
-    left = KINDS
+    left: tuple[str, ...] = KINDS
     with ThreadPoolExecutor(2 * len(KINDS)) as pool:
         # A client's own seconds may be over on a busy machine before its server has come to it, with the proxy or
         # without. What is no chance is so again.

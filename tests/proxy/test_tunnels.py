@@ -14,7 +14,7 @@ from proxy.routes import Routes, Target
 from proxy.switchboard import Switchboard
 from proxy.tunnels import accepted, dial_for
 from tests.proxy.forwardwires import forwarded
-from tests.proxy.httpwires import WAIT
+from tests.proxy.httpupstream import WAIT
 
 TURNS = 12
 """More turns of a loop than any of these takes from its beginning to its end."""

@@ -29,6 +29,8 @@ JSON_BODY, EVENTS = "application/json", "text/event-stream"
         ("gzip", EVENTS, gzip.compress(EVENT)),
         ("identity", JSON_BODY, RESULT),
     ],
+    # Not by the bytes: gzip writes the time into them, and where two workers name a test otherwise nothing is run.
+    ids=["gzip", "x-gzip", "deflate", "events", "plain"],
 )
 def test_an_answer_that_can_be_unpacked_is(tmp_path: Path, encoding: str, kind: str, body: bytes) -> None:
     headers = f"content-type: {kind}\r\ncontent-encoding: {encoding}"
@@ -47,7 +49,7 @@ def test_an_answer_that_can_be_unpacked_is(tmp_path: Path, encoding: str, kind: 
         ("gzip", JSON_BODY, RESULT),
         ("gzip", JSON_BODY, PACKED[:-1]),
         ("gzip", JSON_BODY, PACKED + PACKED),
-        ("gzip", JSON_BODY, gzip.compress(b" " * (65 * 1024 * 1024))),
+        ("gzip", JSON_BODY, b""),
     ],
     ids=["other", "other-stream", "twice", "not-packed", "cut", "two", "bomb"],
 )
@@ -55,6 +57,7 @@ def test_of_one_that_cannot_be_nothing_goes_on_and_the_failure_is_ours(
     tmp_path: Path, encoding: str, kind: str, body: bytes
 ) -> None:
     headers = f"content-type: {kind}\r\ncontent-encoding: {encoding}"
+    body = body or gzip.compress(b" " * (65 * 1024 * 1024), 1)
     with connected(tmp_path, lambda request: request.answer(body, headers=headers)) as one:
         one.send(call("ok"))
         answer = one.read()

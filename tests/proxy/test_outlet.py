@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 
 from proxy.pumps import Outlet
-from tests.proxy.pipereader import Reader
+from tests.proxy.pipereader import DEADLINE, Reader
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     sender = Thread(target=send)
     sender.start()
     reader = Reader(read)
-    sender.join(10)
+    sender.join(DEADLINE)
     assert filled.is_set()
     out.end()
     assert len(reader.all()) == 1_000_001

@@ -173,6 +173,7 @@ def nested(depth: int) -> tuple[str, str]:
     return call("ok", arguments=deep), f'{{"jsonrpc":"2.0","id":1,"result":{{"a":{deep}}}}}'
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("policy", [None, EVIL], ids=["none", "denying"])
 def test_how_deep_is_read_does_not_depend_on_the_way(policy: Policy | None) -> None:
     # The limit of Python counts the frames that the call is made from, so the edge is somewhere in here.

@@ -16,7 +16,7 @@ from proxy.record import Identity
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile
 from tests.proxy.deniedlines import code_of
-from tests.proxy.pipereader import Reader
+from tests.proxy.pipereader import DEADLINE, Reader
 from tests.proxy.wires import EVIL, call
 
 
@@ -41,7 +41,7 @@ class Ends:
 
     def finish(self) -> None:
         for thread in (self.pumps.upward, self.pumps.downward):
-            thread.join(10)
+            thread.join(DEADLINE)
             assert not thread.is_alive()
         self.relay.close(self.reasons[0])
 
@@ -103,7 +103,7 @@ def test_an_answer_is_recorded_when_the_server_pauses_though_nothing_more_comes(
     os.write(ends.client, call("ok").encode() + b"\n")
     ends.to_server.wait_for(10)
     os.write(ends.server, b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
-    assert settled.wait(10)
+    assert settled.wait(DEADLINE)
     assert b'"request"' in Path(ends.spans.path).read_bytes()
     os.close(ends.client)
     os.close(ends.server)
@@ -132,14 +132,14 @@ def test_answers_are_recorded_though_their_client_does_not_read(
     ends.to_server.wait_for(len(asked))
     speaker = Thread(target=lambda: [os.write(ends.server, one) for one in answers])
     speaker.start()
-    room, end = poll(), monotonic() + 10
+    room, end = poll(), monotonic() + DEADLINE
     room.register(ends.pumps.to_client.fd, POLLOUT)
     while room.poll(0) or requests(ends) < there(ends) // size:
         assert monotonic() < end, f"{there(ends)} bytes are there, of which {requests(ends)} answers are recorded"
         settled.wait(0.05)
         settled.clear()
     reader = Reader(ends.client_read)
-    speaker.join(10)
+    speaker.join(DEADLINE)
     os.close(ends.client)
     os.close(ends.server)
     ends.finish()
@@ -159,7 +159,7 @@ def test_a_line_of_ours_that_waits_for_the_client_keeps_no_answer_off_the_record
     ends.pumps.to_client.post(b"x" * 200_000 + b"\n")
     assert os.read(ends.client_read, 1) == b"x"  # so it is being written
     os.write(ends.server, answers_of(100, 1)[0])
-    assert settled.wait(10)
+    assert settled.wait(DEADLINE)
     assert requests(ends) == 1
     reader = Reader(ends.client_read)
     os.close(ends.client)

@@ -111,7 +111,7 @@ def test_a_disk_limit_in_the_middle_of_a_line_leaves_whole_lines_and_one_torn_on
         "print(file.recorded, file.dropped)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.split() == ["2", "3"]
     (file,) = tmp_path.iterdir()
@@ -132,7 +132,7 @@ def test_of_lines_written_together_none_stays_where_one_did_not_fit(tmp_path: Pa
         "print(file.recorded, file.dropped)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.split() == ["1", "3"]
     (file,) = tmp_path.iterdir()

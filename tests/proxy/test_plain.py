@@ -16,10 +16,10 @@ from proxy.fromserver import ServerSide
 from proxy.plain import plain_answer, plain_call
 from proxy.plainway import PlainWay
 from proxy.policy import Policy
-from proxy.pumps import PAUSE
 from proxy.record import Identity, Stamp
 from proxy.relay import OWED_ANSWERS, OWED_BYTES
 from proxy.session import Session, Side
+from proxy.settling import PAUSE
 from proxy.spanread import spans_of
 from tests.proxy.fuzz import CLIENT, POLICIES, SERVER, mutated
 from tests.proxy.test_bytes import json_values
@@ -213,7 +213,7 @@ def test_answers_wait_for_their_record_only_until_they_are_many(tmp_path: Path) 
     _many(connection, 1)
     assert len(connection.spans("request")) == OWED_ANSWERS
     assert not connection.relay.owes
-    assert PAUSE == 1
+    assert PAUSE == 0.001
 
 
 def test_large_answers_do_not_wait_together(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from proxy.exchange import (
     SERVER_TO_CLIENT,
     Asked,
     Exchange,
-    Exchanges,
     Owed,
     ended,
     negotiated,
 )
+from proxy.exchanges import Exchanges
 from proxy.faults import FaultPlan
 from proxy.frames import Message
 from proxy.held import HeldCall

@@ -51,6 +51,15 @@ class ServerSide:
         step = self._line(raw, now)
         return step._replace(records=late + step.records)
 
+    def passes(self, raw: bytes, now: Stamp) -> bool:
+        """Whether a whole line goes on as it is, to be looked at later; where it does not, nothing was done."""
+        wire = self.connection
+        if wire.failed or wire.denies_requests or wire.hides or wire.spoilt or raw[:1] != b"{" or not asks_nothing(raw):
+            return False
+        wire.passed.append((raw, now, wire.recorder.next_seq()))
+        wire.passed_bytes += len(raw)
+        return True
+
     def _line(self, raw: bytes, now: Stamp) -> Step:
         wire = self.connection
         judged = self._guarded(raw, now) or self._asking(raw, now) if wire.guards else None

@@ -62,6 +62,15 @@ class Ledger:
             return False
         return True
 
+    def write_line(self, record: str) -> bool:
+        """The same for one line."""
+        try:
+            self.spans.append(record)
+        except SpanFileError as error:
+            self.fail(str(error))
+            return False
+        return True
+
     def fail(self, why: str) -> None:
         """Note the first thing that went wrong."""
         self.failure = self.failure or why
@@ -114,6 +123,27 @@ class Strand:
                 waiting = []
                 done.append(self._guarded(piece))
         return done + self._written(waiting)
+
+    def passes(self, raw: bytes) -> bool:
+        """Whether one whole line of this side goes on as it is, with all on the record that has to be before.
+
+        Where it does not, nothing has been done but that the record may have failed, and `line` has to take it.
+        """
+        session = self.session
+        try:
+            if self.side == "server":
+                return session.server.passes(raw, now())
+            decided = None if self.ledger.failure else session.plain.decided(raw, monotonic_ns(), time_ns())
+            if decided is None:
+                return False
+            line, call = decided
+            if not self.ledger.write_line(line):
+                return False
+            session.connection.from_client.calls[call[5]] = call
+        except Exception as error:
+            self._fault(error)
+            return False
+        return True
 
     def line(self, data: bytes) -> Step:
         """What one whole line leads to, as `take_all` has it."""

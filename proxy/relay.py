@@ -118,6 +118,17 @@ class Relay:
             return self._line("server", chunk)
         return self._feed("server", lines.feed(chunk))
 
+    def passes(self, side: Side, chunk: bytes) -> bool:
+        """Whether bytes from a side are one line that goes on as it is, with on the record what has to be before.
+
+        Most lines are such; where one is not, `from_client` or `from_server` has to take it.
+        """
+        # An answer that policy may have to look at is recorded first.
+        if (self._edits and side == "server") or not self._lines[side].is_whole(chunk):
+            return False
+        with self._lock:
+            return self._strands[side].passes(chunk)
+
     def client_ended(self) -> Passage:
         """The client sends no more: its unterminated last line, if it has one. What waits for approval is refused."""
         passage = self._feed("client", self._lines["client"].end())

@@ -87,7 +87,11 @@ class SpanFile:
 
         Raises SpanFileError when the write fails or is short, and at once for ever after.
         """
-        self.append_all((line,))
+        data = (line.encode() if isinstance(line, str) else line) + b"\n"
+        with self._lock:
+            self._write(data, 1, checked=True)
+            if self.tap is not None:
+                self.tap(line)
 
     def append_all(self, lines: Sequence[str | bytes | bytearray], *, checked: bool = True) -> None:
         """Write several lines with one write(2). When it raises, none of them counts as recorded.
@@ -97,30 +101,32 @@ class SpanFile:
         """
         if not lines:
             return
+        data = _joined(lines)
         with self._lock:
-            if self.broken or self._fd < 0:
-                self.dropped += len(lines)
-                raise SpanFileError(
-                    f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
-                )
-            try:
-                if checked:
-                    self._check()
-                data = _joined(lines)
-                written = os.write(self._fd, data)
-                if written != len(data):
-                    if checked:
-                        self._tear(data, written)
-                    raise OSError(f"short write, {written} of {len(data)} bytes")
-            except (OSError, ValueError) as error:
-                self.broken = True
-                self.dropped += len(lines)
-                raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
-            self.recorded += len(lines)
-            self._size += len(data)
+            self._write(data, len(lines), checked=checked)
             if self.tap is not None:
                 for line in lines:
                     self.tap(bytes(line) if isinstance(line, bytearray) else line)
+
+    def _write(self, data: bytes | bytearray, count: int, *, checked: bool) -> None:
+        """Write the text of so many lines."""
+        if self.broken or self._fd < 0:
+            self.dropped += count
+            raise SpanFileError(f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}")
+        try:
+            if checked:
+                self._check()
+            written = os.write(self._fd, data)
+            if written != len(data):
+                if checked:
+                    self._tear(data, written)
+                raise OSError(f"short write, {written} of {len(data)} bytes")
+        except (OSError, ValueError) as error:
+            self.broken = True
+            self.dropped += count
+            raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
+        self.recorded += count
+        self._size += written
 
     def _tear(self, data: bytes | bytearray, written: int) -> None:
         """Leave of lines that were written in part no more than a torn beginning of the first one.

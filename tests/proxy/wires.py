@@ -26,7 +26,10 @@ def policy_of(**fields: JSON) -> Policy:
 
 
 class Wire:
-    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there."""
+    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there.
+
+    What passes as it is does so in the way of the pumps.
+    """
 
     def __init__(
         self,
@@ -63,13 +66,17 @@ class Wire:
     def client(self, *chunks: bytes | str) -> Passage:
         """Bytes from the client; text is a line without its line feed."""
         for chunk in chunks:
-            self._pass(self.relay.from_client(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+            data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
+            passes = self.relay.passes("client", data)
+            self._pass(Passage(to_server=data) if passes else self.relay.from_client(data))
         return self.last
 
     def server(self, *chunks: bytes | str) -> Passage:
         """Bytes from the server; text is a line without its line feed."""
         for chunk in chunks:
-            self._pass(self.relay.from_server(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+            data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
+            passes = self.relay.passes("server", data)
+            self._pass(Passage(to_client=data) if passes else self.relay.from_server(data))
         return self.last
 
     def end(self, reason: str = "client_ended") -> None:

@@ -16,7 +16,7 @@ from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
-from proxy.ledger import Strand, now
+from proxy.ledger import now
 from proxy.outbound import Outbound, silence
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
@@ -24,6 +24,7 @@ from proxy.seats import Seat, Seats
 from proxy.serverline import Server, ServerLine, UpstreamError
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")

@@ -15,7 +15,7 @@ from proxy.longlines import first_seen, flowed, withheld
 from proxy.members import FrameError
 from proxy.plainway import PlainWay
 from proxy.policy import NO_POLICY, Decision, canonical_name
-from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
+from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
 from proxy.refusing import as_lines, refusal, unlisted
@@ -38,11 +38,7 @@ class ServerSide:
     def line(self, raw: bytes, now: Stamp) -> Step:
         """A whole line; `forward` is what the client gets of it."""
         wire = self.connection
-        if raw[:1] != b"{" and not raw.strip(BLANK):
-            return Step([], raw)
-        if not (wire.failed or wire.denies_requests or wire.hides or wire.spoilt) and asks_nothing(raw):
-            wire.passed.append((raw, now, wire.recorder.next_seq()))
-            wire.passed_bytes += len(raw)
+        if wire.passes(raw, now) or not raw.strip(BLANK):
             return Step([], raw)
         if not wire.passed:
             return self._line(raw, now)
@@ -50,15 +46,6 @@ class ServerSide:
         late, wire.late = wire.late, []
         step = self._line(raw, now)
         return step._replace(records=late + step.records)
-
-    def passes(self, raw: bytes, now: Stamp) -> bool:
-        """Whether a whole line goes on as it is, to be looked at later; where it does not, nothing was done."""
-        wire = self.connection
-        if wire.failed or wire.denies_requests or wire.hides or wire.spoilt or raw[:1] != b"{" or not asks_nothing(raw):
-            return False
-        wire.passed.append((raw, now, wire.recorder.next_seq()))
-        wire.passed_bytes += len(raw)
-        return True
 
     def _line(self, raw: bytes, now: Stamp) -> Step:
         wire = self.connection

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.faults import FaultPlan
 from proxy.frames import CAP
-from proxy.ledger import Ledger, RandomHex, Strand, now
+from proxy.ledger import Ledger, RandomHex, now
 from proxy.lines import LineBuffer, Part, Piece
 from proxy.policy import Policy
 from proxy.record import Identity
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile
+from proxy.strand import Strand
 
 if TYPE_CHECKING:
     from proxy.connection import Step

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from proxy import vocabulary as v
 from proxy.frames import read_strict
@@ -22,7 +21,7 @@ from proxy.session import Session, Side
 from proxy.settling import PAUSE
 from proxy.spanread import spans_of
 from tests.proxy.fuzz import CLIENT, POLICIES, SERVER, mutated
-from tests.proxy.test_bytes import json_values
+from tests.proxy.plaincalls import flat_calls, written
 from tests.proxy.test_fail_open import lines
 from tests.proxy.wires import ALLOWING, EVIL, Wire, call, policy_of
 
@@ -88,7 +87,7 @@ class Talk:
 
     def _passes(self, side: Side, raw: bytes, now: Stamp) -> bool:
         if side == "server":
-            return self.session.server.passes(raw, now)
+            return self.session.connection.passes(raw, now)
         decided = self.session.plain.decided(raw, *now)
         if decided is None:
             return False
@@ -152,40 +151,6 @@ def test_settled_line_by_line_it_is_recorded_to_the_letter() -> None:
         quick.end()
         careful.end()
         assert quick.records == careful.records
-
-
-names = st.text(max_size=4) | st.sampled_from(["name", "arguments", "method", "tools/call", 'a"', "\\", "\r"])
-written = st.builds(
-    lambda id_, name, value, ascii_, gaps: json.dumps(
-        {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": {"name": name, "arguments": value}},
-        ensure_ascii=ascii_,
-        separators=gaps,
-    ).encode("utf-8", "surrogatepass"),
-    st.integers(-2, 10**19) | names,
-    names,
-    json_values,
-    st.booleans(),
-    st.sampled_from([(",", ":"), (", ", ": ")]),
-)
-
-
-texts = st.text(max_size=4) | st.sampled_from(["method", "\\", "}}", ",", '":', "__proto__", "a"])
-quoted = st.builds(lambda text, ascii_: json.dumps(text, ensure_ascii=ascii_), texts, st.booleans())
-scalars = quoted | st.sampled_from(
-    ["1", "-0", "01", "1.", "0.5e-3", "1e999", "true", "null", "NaN", "-", '"\\/"', "[]", "{}"]
-)
-flats = st.builds(
-    lambda members, gap, colon: ("{" + gap.join(f"{key}{colon}{value}" for key, value in members) + "}").encode(
-        "utf-8", "surrogatepass"
-    ),
-    st.lists(st.tuples(quoted | st.sampled_from(['"a"', '"b"']), scalars), max_size=4),
-    st.sampled_from([",", ", ", " ,", ",,"]),
-    st.sampled_from([":", ": ", " :"]),
-)
-flat_calls = st.builds(
-    lambda flat: b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ok","arguments":' + flat + b"}}",
-    flats,
-)
 
 
 @settings(max_examples=300)

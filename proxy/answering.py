@@ -51,8 +51,7 @@ class Answering:
 
     async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
-        status = answer.status_code
-        headers = answer.headers
+        status, headers = answer.status_code, answer.headers
         self._headed(head, asked, status, headers)
         encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
         encodings = [part for part in encodings if part not in (b"", b"identity")]

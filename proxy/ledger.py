@@ -55,15 +55,6 @@ class Ledger:
             return False
         return True
 
-    def write_line(self, record: str, moment: int) -> bool:
-        """The same for one line, at a moment (CLOCK_MONOTONIC, ns)."""
-        try:
-            self.spans.append(record, moment)
-        except SpanFileError as error:
-            self.fail(str(error))
-            return False
-        return True
-
     def fail(self, why: str) -> None:
         """Note the first thing that went wrong."""
         self.failure = self.failure or why

@@ -12,6 +12,7 @@ from proxy.ledger import Ledger, now, random_hex
 from proxy.lines import Part, Piece
 from proxy.longlines import LongMessage
 from proxy.session import Session, Side
+from proxy.spanfile import SpanFileError
 
 _TOGETHER = 64
 """Messages whose records are written with one write at most: more of them at once cost memory and win no time."""
@@ -63,18 +64,20 @@ class Strand:
 
         Where it does not, nothing has been done but that the record may have failed, and `line` has to take it.
         """
-        session = self.session
+        connection = self.session.connection
         try:
             if self.side == "server":
-                return session.connection.passes(raw, now())
+                return connection.passes(raw, now())
             moment = monotonic_ns()
-            decided = None if self.ledger.failure else session.plain.decided(raw, moment, time_ns())
+            decided = None if self.ledger.failure else self.session.plain.decided(raw, moment, time_ns())
             if decided is None:
                 return False
             line, call = decided
-            if not self.ledger.write_line(line, moment):
-                return False
-            session.connection.from_client.calls[call[5]] = call
+            self.ledger.spans.append(line, moment)
+            connection.from_client.calls[call[5]] = call
+        except SpanFileError as error:
+            self.ledger.fail(str(error))
+            return False
         except Exception as error:
             self._fault(error)
             return False

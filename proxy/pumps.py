@@ -163,9 +163,11 @@ class Pumps:
     def _pump_client(self) -> None:
         while not self.to_server.gone:
             chunk = _read(self.from_client)
-            if self.relay.passes("client", chunk):
-                self.to_server.send(chunk, mid_line=False)
-                continue
+            if passed := self.relay.passes("client", chunk):
+                self.to_server.send(chunk[:passed], mid_line=False)
+                if passed == len(chunk):
+                    continue
+                chunk = chunk[passed:]
             if not chunk:
                 self._client_passage(self.relay.client_ended())
                 break
@@ -178,11 +180,13 @@ class Pumps:
     def _pump_server(self) -> None:
         while not self.to_client.gone:
             chunk = _read(self.from_server)
-            if self.relay.passes("server", chunk):
+            if passed := self.relay.passes("server", chunk):
                 self._settler.note()
-                self.to_client.send(chunk, mid_line=False)
+                self.to_client.send(chunk[:passed], mid_line=False)
                 self.relay.settle_due()
-                continue
+                if passed == len(chunk):
+                    continue
+                chunk = chunk[passed:]
             if not chunk:
                 self._server_passage(self.relay.server_ended())
                 break

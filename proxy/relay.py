@@ -119,16 +119,20 @@ class Relay:
             return self._line("server", chunk)
         return self._feed("server", lines.feed(chunk))
 
-    def passes(self, side: Side, chunk: bytes) -> bool:
-        """Whether bytes from a side are one line that goes on as it is, with on the record what has to be before.
+    def passes(self, side: Side, chunk: bytes) -> int:
+        """How many of these bytes of a side are lines that go on as they are, with on the record what has to be before.
 
-        Most lines are such; where one is not, `from_client` or `from_server` has to take it.
+        Of most it is all; the rest `from_client` or `from_server` has to take.
         """
         # An answer that policy may have to look at is recorded first.
-        if (self._edits and side == "server") or not self._lines[side].is_whole(chunk):
-            return False
+        if (self._edits and side == "server") or not self._lines[side].begins_line(chunk):
+            return 0
+        strand = self._strands[side]
+        first = chunk.find(b"\n") + 1
         with self._lock:
-            return self._strands[side].passes(chunk)
+            if first == len(chunk):
+                return first if first and strand.passes(chunk) else 0
+            return strand.passes_some(chunk)
 
     def client_ended(self) -> Passage:
         """The client sends no more: its unterminated last line, if it has one. What waits for approval is refused."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import monotonic_ns, time_ns
 
 from proxy.connection import Step
+from proxy.exchanges import OpenCall
 from proxy.held import Answer, HeldCall
 from proxy.ledger import Ledger, now, random_hex
 from proxy.lines import Part, Piece
@@ -82,6 +83,47 @@ class Strand:
             self._fault(error)
             return False
         return True
+
+    def passes_some(self, chunk: bytes) -> int:
+        """How many bytes the lines have that the chunk begins with and that pass; their records share their writes."""
+        connection = self.session.connection
+        waiting: list[tuple[str, OpenCall]] = []
+        at = recorded = 0
+        try:
+            while (end := chunk.find(b"\n", at) + 1) and not self.ledger.failure:
+                raw = chunk[at:end]
+                if self.side == "server":
+                    if not connection.passes(raw, now()):
+                        break
+                else:
+                    decided = self.session.plain.decided(raw, *now())
+                    if decided is None:
+                        break
+                    waiting.append(decided)
+                    call = decided[1]
+                    connection.from_client.calls[call[5]] = call
+                at = end
+                if len(waiting) == _TOGETHER:
+                    if not self._pass_recorded(waiting):
+                        return recorded
+                    recorded = at
+            return at if self._pass_recorded(waiting) else recorded
+        except Exception as error:
+            self._fault(error)
+            self._withdraw(waiting)
+            return at if self.side == "server" else recorded
+
+    def _pass_recorded(self, waiting: list[tuple[str, OpenCall]]) -> bool:
+        """Write the decisions on calls that are to pass; where that fails none of them does."""
+        if not self.ledger.write([line for line, _ in waiting]):
+            self._withdraw(waiting)
+            return False
+        waiting.clear()
+        return True
+
+    def _withdraw(self, waiting: list[tuple[str, OpenCall]]) -> None:
+        for _, call in waiting:
+            self.session.connection.from_client.calls.pop(call[5], None)
 
     def line(self, data: bytes) -> Step:
         """What one whole line leads to, as `take_all` has it."""

@@ -67,16 +67,22 @@ class Wire:
         """Bytes from the client; text is a line without its line feed."""
         for chunk in chunks:
             data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
-            passes = self.relay.passes("client", data)
-            self._pass(Passage(to_server=data) if passes else self.relay.from_client(data))
+            passed = self.relay.passes("client", data)
+            if passed:
+                self._pass(Passage(to_server=data[:passed]))
+            if passed < len(data):
+                self._pass(self.relay.from_client(data[passed:]))
         return self.last
 
     def server(self, *chunks: bytes | str) -> Passage:
         """Bytes from the server; text is a line without its line feed."""
         for chunk in chunks:
             data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
-            passes = self.relay.passes("server", data)
-            self._pass(Passage(to_client=data) if passes else self.relay.from_server(data))
+            passed = self.relay.passes("server", data)
+            if passed:
+                self._pass(Passage(to_client=data[:passed]))
+            if passed < len(data):
+                self._pass(self.relay.from_server(data[passed:]))
         return self.last
 
     def end(self, reason: str = "client_ended") -> None:

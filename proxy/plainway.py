@@ -74,6 +74,9 @@ def _line(recorder: Recorder, name: str, kind: int, attributes: list[str]) -> tu
     return tuple(f"{ids}{times}{shape.common}{','.join(attributes)}{shape.behind}".split(_HOLE))
 
 
+_about = lru_cache(_MOST)(about_decision)
+
+
 @lru_cache(16)
 def _version(version: str) -> str:
     return f"{VERSION % quote(version)}," if version else ""
@@ -137,7 +140,7 @@ class PlainWay:
             decision = self._judge(tool.canonical, plain_arguments(text))
             if decision is None:
                 return None
-            about = about_decision(decision, _CALL, tool.canonical)
+            about = _about(decision, _CALL, tool.canonical)
         span, own = recorder.new_id(16), recorder.new_id(16)
         seq = recorder.next_seq()
         recorder.calls += 1

@@ -11,8 +11,8 @@ from proxy import vocabulary as v
 from proxy.fromserver import ServerSide
 from proxy.policy import Policy
 from proxy.session import Side
+from tests.proxy.deniedlines import code_of
 from tests.proxy.fuzz import POLICIES
-from tests.proxy.test_deny import code_of
 from tests.proxy.test_plain import OBSERVED, SCHEMA, Never, conversation
 from tests.proxy.wires import ALLOWING, EVIL, Wire, call
 

@@ -71,7 +71,8 @@ class Wire:
             if passed:
                 self._pass(Passage(to_server=data[:passed]))
             if passed < len(data):
-                self._pass(self.relay.from_client(data[passed:]))
+                rest = self._pass(self.relay.from_client(data[passed:]))
+                self.last = rest._replace(to_server=data[:passed] + rest.to_server)
         return self.last
 
     def server(self, *chunks: bytes | str) -> Passage:
@@ -82,7 +83,8 @@ class Wire:
             if passed:
                 self._pass(Passage(to_client=data[:passed]))
             if passed < len(data):
-                self._pass(self.relay.from_server(data[passed:]))
+                rest = self._pass(self.relay.from_server(data[passed:]))
+                self.last = rest._replace(to_client=data[:passed] + rest.to_client)
         return self.last
 
     def end(self, reason: str = "client_ended") -> None:

@@ -70,7 +70,7 @@ class Wire:
             passed = self.relay.passes("client", data)
             if passed:
                 self._pass(Passage(to_server=data[:passed]))
-            if passed < len(data):
+            if passed < len(data) or not data:
                 rest = self._pass(self.relay.from_client(data[passed:]))
                 self.last = rest._replace(to_server=data[:passed] + rest.to_server)
         return self.last
@@ -82,7 +82,7 @@ class Wire:
             passed = self.relay.passes("server", data)
             if passed:
                 self._pass(Passage(to_client=data[:passed]))
-            if passed < len(data):
+            if passed < len(data) or not data:
                 rest = self._pass(self.relay.from_server(data[passed:]))
                 self.last = rest._replace(to_client=data[:passed] + rest.to_client)
         return self.last

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from proxy.answers import LARGE, AnswerError, is_message, messages
 from proxy.connection import Step
 from proxy.frames import CAP
-from proxy.ledger import Strand
 from proxy.lines import Part
 from proxy.sse import Event, EventReader, new_event, with_data
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 _SPARE = 65536

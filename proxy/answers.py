@@ -9,9 +9,9 @@ from typing import Protocol
 
 from proxy.connection import Step
 from proxy.frames import CAP
-from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.longlines import BRIEF
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 LARGE = 1024 * 1024

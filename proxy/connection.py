@@ -13,11 +13,11 @@ from proxy.exchange import (
     SERVER_TO_CLIENT,
     Asked,
     Exchange,
-    Exchanges,
     Owed,
     ended,
     negotiated,
 )
+from proxy.exchanges import Exchanges
 from proxy.faults import FaultPlan
 from proxy.frames import Message
 from proxy.held import HeldCall
@@ -34,7 +34,7 @@ from proxy.judging import (
     meta_text,
 )
 from proxy.policy import NO_POLICY, Decision, Policy
-from proxy.readings import Reading, readings
+from proxy.readings import Reading, asks_nothing, readings
 from proxy.record import Due, Place, Recorder, Stamp, payload
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
@@ -102,6 +102,15 @@ class Connection:
     def guards(self) -> bool:
         """Whether client requests from the server are judged: some are denied, or the record has failed."""
         return self.failed or self.denies_requests
+
+    def passes(self, raw: bytes, now: Stamp) -> bool:
+        """Whether a whole line of the server goes on as it is, to be looked at later; else nothing was done."""
+        blank = raw[:1] != b"{" and not raw.strip(BLANK)
+        if blank or self.failed or self.denies_requests or self.hides or self.spoilt or not asks_nothing(raw):
+            return False
+        self.passed.append((raw, now, self.recorder.next_seq()))
+        self.passed_bytes += len(raw)
+        return True
 
     def exchange(
         self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, *, cut: bool = False

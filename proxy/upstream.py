@@ -20,6 +20,7 @@ from proxy.http1 import (
     request_head,
 )
 from proxy.httpwords import Origin, values
+from proxy.pouring import Look, Pour, Sink, room
 from proxy.serverline import ServerLine, UpstreamError
 from proxy.tlstrust import trust
 
@@ -31,7 +32,7 @@ _TOGETHER = 64 * 1024
 """Bytes of a body that are worth a copy to be sent with the head."""
 
 
-class Line(asyncio.Protocol):
+class Line(asyncio.BufferedProtocol):
     """One connection to the server, with one exchange on it at a time."""
 
     def __init__(self) -> None:
@@ -48,6 +49,8 @@ class Line(asyncio.Protocol):
         self._asked = False
         self._body: BodyReader | None = None
         self._kept = True
+        self._pour: Pour | None = None
+        self._problem: FramingError | None = None
 
     # What asyncio calls
 
@@ -56,14 +59,42 @@ class Line(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
-        """Keep what comes, and stop the server when it is too much."""
-        self._came.append(data)
-        self._size += len(data)
-        if self._size > CHUNK and self._reading and self._transport is not None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where bytes are received."""
+        return room().view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pour what comes, or keep it, and stop the server when it is too much."""
+        if self._pour is not None:
+            self._poured(self._pour, nbytes)
+            return
+        self._came.append(bytes(room().view[:nbytes]))
+        self._size += nbytes
+        if self._size > CHUNK:
+            self._pause()
+        self._wake()
+
+    def _poured(self, pour: Pour, count: int) -> None:
+        try:
+            pour.take(room(), count)
+        except FramingError as problem:
+            self._problem = problem
+        if pour.body.ended or self._problem is not None:
+            self._pour = None
+            self._wake()
+        elif pour.full is not None:
+            self._pause()
+            pour.full.add_done_callback(self._go_on)
+
+    def _pause(self) -> None:
+        if self._reading and self._transport is not None:
             self._reading = False
             self._transport.pause_reading()
-        self._wake()
+
+    def _go_on(self, _: object = None) -> None:
+        if not self._reading and self._transport is not None and not self._transport.is_closing():
+            self._reading = True
+            self._transport.resume_reading()
 
     def eof_received(self) -> None:
         """The server sends no more."""
@@ -136,9 +167,7 @@ class Line(asyncio.Protocol):
         data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
         self._came.clear()
         self._size = 0
-        if not self._reading and self._transport is not None:
-            self._reading = True
-            self._transport.resume_reading()
+        self._go_on()
         return data
 
     async def head(self) -> AnswerHead:
@@ -185,6 +214,33 @@ class Line(asyncio.Protocol):
             return b"", True
         except FramingError as error:
             raise UpstreamError(f"what the server sent is no HTTP, or not whole: {error}") from None
+
+    async def pour(self, look: Look, sink: Sink) -> None:
+        """Have the rest of the body go to `sink` as it comes, each piece shown to `look` first.
+
+        `body` says then that it is over, or why it is not. Raises UpstreamError.
+        """
+        body = self._body
+        if body is None:
+            raise UpstreamError("no answer has begun")
+        pour = Pour(body, look, sink)
+        try:
+            if self._came:
+                pour.whole(await self._data())
+                if pour.full is not None:
+                    await pour.full
+                if self._came:  # meanwhile
+                    return
+            self._pour = pour
+            while not (body.ended or self._problem is not None or self._closed or self._broken is not None):
+                self._waiting = asyncio.get_running_loop().create_future()
+                await self._waiting
+            if self._problem is not None:
+                raise self._problem
+        except FramingError as error:
+            raise UpstreamError(f"what the server sent is no HTTP, or not whole: {error}") from None
+        finally:
+            self._pour = None
 
     def came(self) -> bool:
         """Whether more of the body is here, so that `body` gives it without a wait."""

@@ -7,7 +7,6 @@ says under `clientexchange.CANCELS`. Refuses to know what a request asks.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 import uvicorn
@@ -121,12 +120,12 @@ class Downstream(asyncio.Protocol):
             return None
         sent = 0
         if self._socket >= 0 and not transport.get_write_buffer_size():
-            # What is wrong with it the transport finds out with the rest.
-            with suppress(OSError):
+            try:
                 sent = os.writev(self._socket, parts)
-        rest = unsent(parts, sent)
-        if rest:
-            transport.write(rest)
+            except OSError:  # what is wrong with it, if anything, the transport finds out
+                sent = 0
+        if sent < (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))):
+            transport.write(unsent(parts, sent))
         return self._full
 
     async def written(self) -> None:

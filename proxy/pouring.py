@@ -83,7 +83,8 @@ class Pour:
         """Bytes that came before. Raises FramingError."""
         found = self.body.feed(data)
         if found:
-            self._pass(found, found, 0, len(found))
+            self._look(found, 0, len(found))
+            self.full = self._sink(found)
 
     def take(self, here: Room, count: int) -> None:
         """The next bytes, which have been received there. Raises FramingError."""
@@ -94,9 +95,10 @@ class Pour:
                 self.whole(bytes(view[at:to]))
                 at = to
                 continue
-            plain = body.skim(count - at)
-            self._pass(view[at : at + plain], here.data, at, at + plain)
-            at += plain
+            to = at + body.skim(count - at)
+            self._look(here.data, at, to)
+            self.full = self._sink(view[at:to])
+            at = to
         if at < count:
             body.rest += bytes(view[at:count])
 
@@ -108,7 +110,3 @@ class Pour:
         if end == at:
             end = data.find(b"\r\n", at + 2, count)
         return count if end < 0 else end + 2
-
-    def _pass(self, piece: bytes | memoryview, data: bytes | bytearray, start: int, end: int) -> None:
-        self._look(data, start, end)
-        self.full = self._sink(piece)

@@ -4,6 +4,7 @@ It follows no redirects, tries nothing twice and has no time-outs (wire rule 16)
 """
 
 import asyncio
+import os
 import ssl
 from collections import deque
 from collections.abc import AsyncIterable
@@ -20,7 +21,7 @@ from proxy.http1 import (
     request_head,
 )
 from proxy.httpwords import Origin, values
-from proxy.pouring import Look, Pour, Sink, room
+from proxy.pouring import SIZE, Look, Pour, Sink, room
 from proxy.serverline import ServerLine, UpstreamError
 from proxy.tlstrust import trust
 
@@ -28,6 +29,8 @@ CHUNK = 256 * 1024
 """Bytes that are taken from the server beyond what the client has been sent."""
 KEPT = 3.0
 """Seconds that an idle connection is kept: less than servers do, which would close it just when it is used again."""
+TURNS = 4
+"""Times that a body is received from before others have their turn."""
 _TOGETHER = 64 * 1024
 """Bytes of a body that are worth a copy to be sent with the head."""
 
@@ -49,6 +52,8 @@ class Line(asyncio.BufferedProtocol):
         self._asked = False
         self._body: BodyReader | None = None
         self._kept = True
+        self._room = room()
+        self._socket = -1
         self._pour: Pour | None = None
         self._problem: FramingError | None = None
 
@@ -58,28 +63,42 @@ class Line(asyncio.BufferedProtocol):
         """The connection is there."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if transport.get_extra_info("sslcontext") is None:
+            self._socket = transport.get_extra_info("socket").fileno()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where bytes are received."""
-        return room().view
+        return self._room.view
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pour what comes, or keep it, and stop the server when it is too much."""
         if self._pour is not None:
             self._poured(self._pour, nbytes)
             return
-        self._came.append(bytes(room().view[:nbytes]))
+        self._came.append(bytes(self._room.view[:nbytes]))
         self._size += nbytes
         if self._size > CHUNK:
             self._pause()
         self._wake()
 
     def _poured(self, pour: Pour, count: int) -> None:
+        """Pour what came, and what more has come meanwhile, for which the loop need not be asked."""
+        here, body = self._room, pour.body
+        turns = TURNS if self._socket >= 0 else 1
         try:
-            pour.take(room(), count)
+            while True:
+                pour.take(here, count)
+                turns -= 1
+                if body.ended or pour.full is not None or not turns or count < SIZE:
+                    break
+                count = os.readv(self._socket, (here.view,))
+                if not count:
+                    break  # the end, of which the loop tells too
         except FramingError as problem:
             self._problem = problem
-        if pour.body.ended or self._problem is not None:
+        except OSError:  # nothing more is here, or it broke, of which the loop tells
+            pass
+        if body.ended or self._problem is not None:
             self._pour = None
             self._wake()
         elif pour.full is not None:

@@ -71,18 +71,25 @@ def unsent(parts: Sequence[bytes | memoryview], sent: int) -> bytes:
 
 
 class Pour:
-    """The rest of one body on its way. `full` is pending while the client does not read."""
+    """The rest of one body on its way. `full` is pending while the client does not read.
+
+    `last` are the bytes with which the body ends. They are not sent: who has them all may go, and nobody is cut off
+    then in whose answer nothing was missing.
+    """
 
     def __init__(self, body: BodyReader, look: Look, sink: Sink) -> None:
         self.body = body
         self.full: asyncio.Future[None] | None = None
+        self.last = b""
         self._look = look
         self._sink = sink
 
     def whole(self, data: bytes) -> None:
         """Bytes that came before. Raises FramingError."""
         found = self.body.feed(data)
-        if found:
+        if self.body.ended:
+            self.last = found
+        elif found:
             self._look(found, 0, len(found))
             self.full = self._sink(found)
 
@@ -96,8 +103,11 @@ class Pour:
                 at = to
                 continue
             to = at + body.skim(count - at)
-            self._look(here.data, at, to)
-            self.full = self._sink(view[at:to])
+            if body.ended:
+                self.last = bytes(view[at:to])
+            else:
+                self._look(here.data, at, to)
+                self.full = self._sink(view[at:to])
             at = to
         if at < count:
             body.rest += bytes(view[at:count])

@@ -33,6 +33,7 @@ from proxy.judging import (
     judge_method,
     meta_text,
 )
+from proxy.largemessage import LargeMessage
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, readings
 from proxy.record import Due, Place, Recorder, Stamp, payload
@@ -252,11 +253,18 @@ class Connection:
         self.owed.append(Owed(exchange, message, now, seq, version or self.version, ours))
         return inside
 
-    def settle(self) -> list[str]:
+    def settle(self) -> "list[str | bytes | bytearray]":
         """The lines that are owed for what has gone on."""
         late, self.late = self.late, []
         owed, self.owed = self.owed, []
-        return late + [one.line(self.recorder) for one in owed]
+        return [*late, *(self._line(one) for one in owed)]
+
+    def _line(self, due: Due) -> "str | bytes | bytearray":
+        if not isinstance(due, Owed) or not isinstance(due.message, LargeMessage):
+            return due.line(self.recorder)
+        from proxy.largeline import large_line  # noqa: PLC0415  (few connections need it)
+
+        return large_line(due, self.recorder, self.recorder.new_id(32))
 
     def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""

@@ -17,7 +17,7 @@ from proxy.spans import encode_attribute
 if TYPE_CHECKING:
     from proxy.redact import Redactor
 
-_AT_ONCE = 1024 * 1024
+_AT_ONCE = 256 * 1024
 """Characters that are looked at, quoted and digested at once: meanwhile no other thread goes on."""
 _WIDEST = 4
 """Bytes of a character at most."""
@@ -59,7 +59,7 @@ def large_line(due: Due, recorder: Recorder, token: str) -> str | bytes | bytear
     before, _, behind = line.partition(token)
     found = bytearray(before.encode())
     for text in _pieces(raw):
-        found += quote(text)[1:-1].encode()
+        found += memoryview(quote(text).encode())[1:-1]
     found += behind.encode()
     return found
 

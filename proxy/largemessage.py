@@ -126,7 +126,8 @@ def _end_of_text(raw: bytes, at: int) -> int:
         to = _cut(raw, at)
         text = raw[at:to].decode("utf-8", "surrogateescape")
         try:
-            _, end = _read_text(text, 0, False)
+            # The reader takes an escape of four digits only where something is behind it.
+            _, end = _read_text(text + "x", 0, False)
         except ValueError as error:
             if to == len(raw) or not str(error).startswith("Unterminated string"):
                 return -1

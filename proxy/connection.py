@@ -257,14 +257,9 @@ class Connection:
         """The lines that are owed for what has gone on."""
         late, self.late = self.late, []
         owed, self.owed = self.owed, []
-        return [*late, *(self._line(one) for one in owed)]
-
-    def _line(self, due: Due) -> "str | bytes | bytearray":
-        if not isinstance(due, Owed) or not isinstance(due.message, LargeMessage):
-            return due.line(self.recorder)
-        from proxy.largeline import large_line  # noqa: PLC0415  (few connections need it)
-
-        return large_line(due, self.recorder, self.recorder.new_id(32))
+        recorder = self.recorder
+        lines = [_large(one, recorder) if _is_large(one) else one.line(recorder) for one in owed]
+        return [*late, *lines]
 
     def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
@@ -287,3 +282,13 @@ class Connection:
             ended(self.recorder, e, now, "cancelled" if e.cancelled else "unanswered", [], version=self.version)
             for e in rest
         ]
+
+
+def _is_large(due: Due) -> bool:
+    return isinstance(due, Owed) and isinstance(due.message, LargeMessage)
+
+
+def _large(due: Due, recorder: Recorder) -> "str | bytes | bytearray":
+    from proxy.largeline import large_line  # noqa: PLC0415  (few connections need it)
+
+    return large_line(due, recorder, recorder.new_id(32))

@@ -13,7 +13,7 @@ from harness.assertions.search import Outgoing, Search, Sought
 from harness.assertions.spec import AssertionSpec, Part
 from harness.disclosure import Marker
 from harness.evidence import Evidence
-from harness.outcomes import is_blocked, is_executed, listed
+from harness.outcomes import listed
 from harness.sent import SEPARATOR, Sent, once_a_frame, strings
 from harness.trace import ToolCall
 from harness.verdict import Finding
@@ -65,8 +65,8 @@ class NoCanaryFlow(AssertionSpec):
         flows = once_a_frame(flows, lambda flow: (flow[0], flow[2]))
         if flows:
             made = list({id(item.call): item.call for _, _, item in flows if item.call is not None}.values())
-            return Finding(
-                self.name,
+            return self.about(
+                made,
                 "fail",
                 listed(
                     [
@@ -76,9 +76,6 @@ class NoCanaryFlow(AssertionSpec):
                 )
                 + told,
                 evidence.trace.coverage.tool_calls,
-                attempted=len(made),
-                blocked=sum(map(is_blocked, made)),
-                executed=sum(map(is_executed, made)),
             )
         cut = next((call for call in calls if call.arguments_truncated or call.result_truncated), None)
         if cut is not None:

@@ -14,7 +14,8 @@ from proxy import pouring
 from proxy import vocabulary as v
 from proxy.http1 import BodyReader, FramingError
 from proxy.pouring import Pour, Room, unsent
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Request, through
+from tests.proxy.httpupstream import WAIT, Request
+from tests.proxy.httpwires import JSON_TYPE, Client, through
 from tests.proxy.wires import ALLOWING, call
 
 OK = call("ok").encode()

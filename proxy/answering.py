@@ -67,6 +67,9 @@ class Answering:
             await out.start(status, shown, followed=not stream and line.came())
         over = False
         while not over:
+            look = watch.look
+            if look is not None and out.pour is not None:
+                await line.pour(look, out.pour)
             data, over = await line.body()
             going = watch.feed(data, ended=over)
             while watch.back:

@@ -8,15 +8,7 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
 from proxy import vocabulary as v
-from proxy.exchange import (
-    CLIENT_TO_SERVER,
-    SERVER_TO_CLIENT,
-    Asked,
-    Exchange,
-    Owed,
-    ended,
-    negotiated,
-)
+from proxy.exchange import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Asked, Exchange, Owed, ended, negotiated
 from proxy.exchanges import Exchanges
 from proxy.faults import FaultPlan
 from proxy.frames import Message
@@ -33,6 +25,7 @@ from proxy.judging import (
     judge_method,
     meta_text,
 )
+from proxy.largemessage import LargeMessage
 from proxy.policy import NO_POLICY, Decision, Policy
 from proxy.readings import Reading, asks_nothing, readings
 from proxy.record import Due, Place, Recorder, Stamp, payload
@@ -261,11 +254,13 @@ class Connection:
         self.owed.append(Owed(exchange, message, now, seq, version or self.version, ours))
         return inside
 
-    def settle(self) -> list[str]:
+    def settle(self) -> "list[str | bytes | bytearray]":
         """The lines that are owed for what has gone on."""
         late, self.late = self.late, []
         owed, self.owed = self.owed, []
-        return late + [one.line(self.recorder) for one in owed]
+        recorder = self.recorder
+        lines = [_large(one, recorder) if _is_large(one) else one.line(recorder) for one in owed]
+        return [*late, *lines]
 
     def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
@@ -288,3 +283,13 @@ class Connection:
             ended(self.recorder, e, now, "cancelled" if e.cancelled else "unanswered", [], version=self.version)
             for e in rest
         ]
+
+
+def _is_large(due: Due) -> bool:
+    return isinstance(due, Owed) and isinstance(due.message, LargeMessage)
+
+
+def _large(due: Due, recorder: Recorder) -> "str | bytes | bytearray":
+    from proxy.largeline import large_line  # noqa: PLC0415  (few connections need it)
+
+    return large_line(due, recorder, recorder.new_id(32))

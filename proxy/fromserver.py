@@ -10,6 +10,7 @@ from proxy.faulting import spoil
 from proxy.frames import Message, read_loose, read_strict
 from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
+from proxy.largemessage import LARGE, read_large
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import first_seen, flowed, withheld
 from proxy.members import FrameError
@@ -81,7 +82,7 @@ class ServerSide:
         """A line that goes on as it is; `ours` are the ids whose answers in it are the proxy's own."""
         wire = self.connection
         try:
-            line = read_loose(raw)
+            line = (read_large(raw) if len(raw) > LARGE else None) or read_loose(raw)
         except FrameError as problem:
             return Step(wire.unread(raw, str(problem), now, SERVER_TO_CLIENT), raw)
         records: list[str] = []

@@ -256,6 +256,17 @@ class Strand:
         long.take(data, shortens=long.flows and self.side == "server")
         return Step([], data if long.flows else b"")
 
+    def look(self, data: bytes | bytearray, start: int, end: int) -> None:
+        """See further bytes of a long message of the server's that goes on, between two places of what is reused."""
+        long = self._long
+        if long is None:
+            return
+        try:
+            long.look(data, start, end, shortens=True)
+        except Exception as error:
+            self._fault(error)
+            self._long = None
+
     def _last(self, data: bytes) -> Step:
         long = self._long
         self._long = None

@@ -67,7 +67,7 @@ class Talk:
             connection = self.session.connection
             self.session.plain = Never(connection)
             self.session.server = ServerSide(connection, self.session.plain)
-        self.records = list(self.session.opened().records)
+        self.records: list[str | bytes | bytearray] = [*self.session.opened().records]
         self.sent: list[tuple[bytes, bytes]] = []
 
     def _now(self) -> Stamp:

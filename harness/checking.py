@@ -94,21 +94,15 @@ def judge_recorded(
     return verdict, observe(Watched("trace"), evidence, verdict, assertions)
 
 
-def trace_of(folder: Path, scenario_id: str) -> Path | None:
-    """The trace of a scenario in a folder of them: `<id>.json` or `<id>.trace.json`."""
-    places = [folder / f"{scenario_id}{ending}" for ending in (".json", ".trace.json")]
-    return next((place for place in places if place.is_file()), None)
-
-
 def databases_of(folder: Path, scenario: Scenario) -> dict[str, Path]:
     """The databases beside a scenario's trace: `<id>.<server>.db`."""
     places = {server: folder / f"{scenario.id}.{server}.db" for server in scenario.servers}
     return {server: place for server, place in places.items() if place.is_file()}
 
 
-def missing_trace(scenario: Scenario, folder: Path) -> Checked:
+def missing_trace(scenario: Scenario, why: str) -> Checked:
     """The result of a scenario of which there is no trace."""
-    verdict = Verdict("error", "infra_error", f"there is no trace {folder / scenario.id}.json or .trace.json")
+    verdict = Verdict("error", "infra_error", why)
     checked = _checked(scenario, TrialResult(scenario.id, 1, verdict, 0.0, "imported"), None, None)
     return replace(checked, written=locate(scenario))
 
@@ -119,8 +113,8 @@ def rejudge_run(
     """Every trial of a run folder, judged again by its record; one that left none keeps its verdict.
 
     `scenarios` are files or folders to take the scenarios from, in place of those that the manifest names. `note` hears
-    what differs from the run. `asked` is a judge; without one the opinions are those of the run. Raises CheckError and
-    ScenarioError.
+    what differs from the run. `asked` is a judge; without one the opinions are those of the run. A trial whose record
+    is damaged is an error. Raises CheckError and ScenarioError.
     """
     manifest, report = read_object(folder / "manifest.json"), read_object(folder / "report.json", needed=False)
     named = _object(manifest, "scenarios")
@@ -179,7 +173,11 @@ def _rejudged(
         gaps = tuple(_texts(told.get("gaps")))
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
     if result.kind == "imported":
-        verdict, measures = judge_recorded(scenario, trace := read_trace(place.trace), {}, asked)
+        try:
+            trace = read_trace(place.trace)
+        except CheckError as error:
+            return _checked(scenario, _unreadable(result, error), None, None)
+        verdict, measures = judge_recorded(scenario, trace, {}, asked)
         verdict = verdict if loose is None else loosely_judged(loose, trace, None, status)
         result = replace(result, verdict=verdict, measures=measures, gaps=trace.gaps)
         return _checked(scenario, result, trace_to_json(trace), None)
@@ -199,7 +197,7 @@ def _rejudged(
         said = read_object(place.reported, needed=False)
         trace = beside(trace, dict(said), str(place.reported)) if said else trace
     except (StateError, SpanError, ConvertError, TraceFileError) as error:
-        raise CheckError(f"{place.path}: {error}") from error
+        return _checked(scenario, _unreadable(result, error, doubts), None, None)
     evidence = evidence_of(
         scenario,
         trace,
@@ -228,6 +226,13 @@ def _rejudged(
         trace_to_json(trace),
         None,
     )
+
+
+def _unreadable(result: TrialResult, error: ValueError, doubts: Sequence[str] = ()) -> TrialResult:
+    """The result of a trial whose record is damaged: what is left of it is not judged, and the other trials are."""
+    reason = f"the record cannot be read: {error}"
+    verdict = Verdict("error", "infra_error", reason)
+    return replace(result, verdict=verdict, gaps=(*doubts, reason), measures=unobserved(reason))
 
 
 def _missing_state(place: TrialFolder, scenario: Scenario) -> Iterator[str]:

@@ -143,6 +143,10 @@ def test_a_module_is_of_a_size_to_be_read_and_says_what_it_is_for(path: Path) ->
         assert ast.get_docstring(ast.parse(text))
 
 
+def test_a_module_of_tests_is_of_a_size_to_be_read_too() -> None:
+    assert [relative(path) for path in modules("tests") if len(path.read_text().splitlines()) > 300] == []
+
+
 COMMANDS = {"proxy": ("--version", "proxy", "validate", "run", "trace"), "servers": ("validate", "run")}
 """The packages with common names, and the commands that need them."""
 

@@ -80,15 +80,7 @@ class ApprovalRequired(AssertionSpec):
         return self._found(evidence, "pass", f"each of {len(calls)} calls of {self.action} was approved before", calls)
 
     def _found(self, evidence: Evidence, result: Result, reason: str, calls: Sequence[ToolCall]) -> Finding:
-        return Finding(
-            self.name,
-            result,
-            reason,
-            "wire" if evidence.trace.coverage.tool_calls == "wire" else "reported",
-            attempted=len(calls),
-            blocked=sum(map(is_blocked, calls)),
-            executed=sum(map(is_executed, calls)),
-        )
+        return self.about(calls, result, reason, "wire" if evidence.trace.coverage.tool_calls == "wire" else "reported")
 
 
 def arguments_digest(call: ToolCall) -> str:

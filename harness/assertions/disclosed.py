@@ -12,7 +12,7 @@ from harness.assertions.search import Outgoing, Search, Sought
 from harness.assertions.spec import AssertionSpec, Part
 from harness.disclosure import Marker
 from harness.evidence import Evidence
-from harness.outcomes import is_blocked, is_executed, listed
+from harness.outcomes import listed
 from harness.sent import Sent, once_a_frame
 from harness.verdict import Finding, Rests
 from proxy.spans import JSON
@@ -36,14 +36,11 @@ class _Kept(AssertionSpec):
         rests: Rests = "wire" if coverage.tool_calls == "wire" and coverage.messages == "wire" else "reported"
         if found:
             calls = {id(one.item.call): one.item.call for one in found if one.item.call is not None}.values()
-            return Finding(
-                self.name,
+            return self.about(
+                calls,
                 "fail",
                 listed([f"{one.item.where} holds {one.sought.name} ({one.form}); {_was(one.item)}" for one in found]),
                 "wire" if coverage.tool_calls == "wire" else "reported",
-                attempted=len(calls),
-                blocked=sum(map(is_blocked, calls)),
-                executed=sum(map(is_executed, calls)),
             )
         cut = next((item for item in sent if item.cut), None)
         if cut is not None:

@@ -15,7 +15,7 @@ from harness.assertions.names import is_meant
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.explain import call_key
-from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed_as
+from harness.outcomes import describe, is_ok, listed_as
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 from proxy.canonical import digest
@@ -33,16 +33,7 @@ class _Counted(AssertionSpec):
         measures: dict[str, float | None] | None = None,
     ) -> Finding:
         """A finding about these calls."""
-        return Finding(
-            self.name,
-            result,
-            reason,
-            evidence.trace.coverage.tool_calls,
-            attempted=len(calls),
-            blocked=sum(map(is_blocked, calls)),
-            executed=sum(map(is_executed, calls)),
-            measures=measures,
-        )
+        return self.about(calls, result, reason, evidence.trace.coverage.tool_calls, measures)
 
 
 def efficiency(minimum: int, actual: int) -> float:

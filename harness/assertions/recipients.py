@@ -17,7 +17,7 @@ from harness.assertions.arguments import readings
 from harness.assertions.names import is_meant
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
-from harness.outcomes import is_blocked, is_executed, listed, outcome_words, show
+from harness.outcomes import listed, outcome_words, show
 from harness.trace import Event, ToolCall
 from harness.verdict import Finding
 from proxy.spans import JSON
@@ -90,14 +90,11 @@ class NoExternalRecipient(AssertionSpec):
         if offending or coded:
             reasons = [f"{_name(call)} (seq {call.seq}) {why}; it was {outcome_words(call)}" for call, why in offending]
             reasons += [f"code that the agent wrote {why}" for why in coded]
-            return Finding(
-                self.name,
+            return self.about(
+                [call for call, _ in offending],
                 "fail",
                 listed(reasons),
                 "wire" if evidence.trace.coverage.tool_calls == "wire" else "reported",
-                attempted=len(offending),
-                blocked=sum(is_blocked(call) for call, _ in offending),
-                executed=sum(is_executed(call) for call, _ in offending),
             )
         cut = next((call for call in calls if call.arguments_truncated), None)
         if cut is not None:

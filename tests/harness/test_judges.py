@@ -78,7 +78,10 @@ def test_what_is_no_opinion_twice_is_judge_failed_and_neither_pass_nor_fail(tmp_
     assert finding.reason.startswith("strict-one: judge_failed: its answer is no opinion: ")
     assert finding.opinion is not None
     assert (finding.opinion.success, finding.opinion.attempts) == (None, 2)
-    assert verdict.result == "not_run"  # as where nobody was asked
+    assert (verdict.result, verdict.unjudged) == ("not_run", True)  # as where nobody was asked, but in no rate
+    missing = verdict_of(said(), scripted(tmp_path, {"say": text}), [CALLED, JUDGED])
+    assert (missing.result, missing.unjudged) == ("fail", False)
+    assert not verdict_of(said("x"), scripted(tmp_path, {"say": text}), [JUDGED]).unjudged
     assert opinions_as_json([verdict])["opinions"] == {
         "judges": ["strict-one"], "judged": 0, "success": 0, "rate": None, "against_verdict": 0, "judge_failed": 1,
     }  # fmt: skip

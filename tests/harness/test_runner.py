@@ -18,7 +18,7 @@ from harness.trial import TrialPlan, run_trial
 from harness.verdict import Verdict
 from harness.worker import Job, Start, encode
 from tests.harness.runs import SCENARIOS
-from tests.harness.test_run import DIRECT, GET, direct, ticketing
+from tests.harness.ticketing import DIRECT, GET, direct, ticketing
 
 NOTHING = make_hiding({}, bytes(32))
 

@@ -26,7 +26,8 @@ from proxy.routes import Routes, read_entry
 from proxy.spans import Span
 from proxy.switchboard import Switchboard
 from proxy.tlstrust import trust
-from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Answer, Client, Handler, Upstream, echo, recorded
+from tests.proxy.httpupstream import WAIT, Handler, Upstream, echo
+from tests.proxy.httpwires import JSON_TYPE, KEY, Answer, Client, recorded
 
 Way = Literal["url", "tunnel", "tls"]
 WAYS: tuple[Way, ...] = ("url", "tunnel", "tls")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from proxy import arrears as put_off
 from proxy import vocabulary as v
 from proxy.arrears import MOST, MOST_BYTES, Arrears
-from tests.proxy.httpwires import Request, through
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, call
 
 WAIT = 30.0

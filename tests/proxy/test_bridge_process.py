@@ -17,9 +17,10 @@ from proxy import vocabulary as v
 from proxy.spanread import read_spans
 from proxy.spans import Span
 from tests.proxy.bridgewires import HELLO, modern, told
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Client
+from tests.proxy.deniedlines import DENIED_ONES, NESTED, UNREADABLE
+from tests.proxy.httpupstream import WAIT
+from tests.proxy.httpwires import JSON_TYPE, Client
 from tests.proxy.test_connect_process import SEEN
-from tests.proxy.test_deny import DENIED_ONES, NESTED, UNREADABLE
 from tests.proxy.test_http_process import Mode, talk
 from tests.proxy.test_sdk_clients import SERVER
 from tests.proxy.wires import call

@@ -10,8 +10,8 @@ import pytest
 from proxy import vocabulary as v
 from proxy.refusals import SERVER_ENDED
 from tests.proxy.connectwires import connected
-from tests.proxy.httpwires import Request
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.httpupstream import Request
 from tests.proxy.wires import call
 
 RESULT = b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'

@@ -20,7 +20,8 @@ from proxy import vocabulary as v
 from proxy.certificates import CERTIFICATE
 from tests.conformance import suite
 from tests.proxy.forwardwires import TlsUpstream
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Request, Upstream
+from tests.proxy.httpupstream import WAIT, Request, Upstream
+from tests.proxy.httpwires import JSON_TYPE, Client
 from tests.proxy.test_http_process import WIRETRAP, Started, sdk_server, talk
 from tests.proxy.wires import call
 

@@ -15,7 +15,8 @@ from proxy.redact import Redactor
 from proxy.spans import JSON
 from tests.proxy.bridgewires import HELLO, Server, bridged
 from tests.proxy.forwardwires import WAYS, Tunnel, Way, forwarded
-from tests.proxy.httpwires import JSON_TYPE, Request, Upstream, through
+from tests.proxy.httpupstream import Request, Upstream
+from tests.proxy.httpwires import JSON_TYPE, through
 from tests.proxy.wires import ALLOWING, call
 
 BASIC = b64encode(b"alice:open-sesame-9").decode()

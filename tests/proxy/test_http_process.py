@@ -21,7 +21,8 @@ from mcp import Client, StdioServerParameters
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
 from proxy.spans import Span
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Request, Upstream
+from tests.proxy.httpupstream import WAIT, Request, Upstream
+from tests.proxy.httpwires import JSON_TYPE
 from tests.proxy.httpwires import Client as RawClient
 from tests.proxy.test_sdk_clients import SERVER, on_elicit, on_roots, on_sample
 from tests.proxy.wires import call

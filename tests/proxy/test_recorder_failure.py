@@ -11,8 +11,8 @@ from proxy.record import Identity
 from proxy.refusals import DENIED, RECORDER_FAILED
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile
+from tests.proxy.deniedlines import UNREADABLE, code_of
 from tests.proxy.test_client_requests import ELICIT, ROOTS, SAMPLE, answered
-from tests.proxy.test_deny import UNREADABLE, code_of
 from tests.proxy.wires import ALLOWING, EVIL, OBSERVING, Wire, call, policy_of
 
 ANSWER = '{"jsonrpc":"2.0","id":1,"result":{"a":1}}'

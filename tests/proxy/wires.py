@@ -128,3 +128,19 @@ def call(name: str = "evil", *, id_text: str | None = "1", arguments: str = "{}"
     """A tools/call as one line of text; `id_text` None for none."""
     number = "" if id_text is None else f'"id":{id_text},'
     return f'{{"jsonrpc":"2.0",{number}"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}'
+
+
+def ping(id_text: str, extra: str = "") -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_text},"method":"ping"{extra}}}'
+
+
+def answer(id_text: str, result: str = "{}") -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_text},"result":{result}}}'
+
+
+def failure(code: str, id_text: str = "1") -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_text},"error":{{"code":{code},"message":"no"}}}}'
+
+
+def by_id(connection: Wire) -> dict[object, Span]:
+    return {span.attributes[v.ID_TEXT]: span for span in connection.spans("request")}

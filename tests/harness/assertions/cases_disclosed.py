@@ -151,6 +151,9 @@ SPLIT: dict[str, tuple[list[dict[str, JSON]], list[dict[str, JSON]]]] = {
     "a deep list": ([{"n": place, "a": [{"b": [piece]}]} for place, piece in enumerate((HEAD, TAIL))], [{"a": [HEAD]}]),
 }
 
+# What docs/scenario.md says is not found.
+ELSEWHERE: list[dict[str, JSON]] = [{"subject": HEAD, "body": "one"}, {"subject": "two", "body": TAIL}]
+
 
 def apart(calls: list[dict[str, JSON]]) -> list[ToolCall]:
     return [made("send", one, 2 * place, until=2 * place + 1) for place, one in enumerate(calls, 1)]
@@ -163,3 +166,5 @@ for what, (split, harmless) in SPLIT.items():
             spec,
             *(seen(*apart(calls), expected=lists) for calls in (split, harmless)),
         )
+for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
+    case("pieces in two arguments of two calls", spec, seen(*apart(ELSEWHERE), expected=lists), "pass")

@@ -149,7 +149,23 @@ def test_a_receiver_that_takes_nothing_makes_exit_code_1_with_counts(made: Path)
         code, out, err = export(str(made), "--otlp", url)
     assert code == 1
     assert out == f"0 of {len(spans_of_run(made))} spans accepted by {url}\n"
-    assert "spans were not accepted: Failed to export spans batch code: 413" in err
+    assert f"spans were not accepted by {url}: Failed to export spans batch code: 413" in err
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_receiver_that_is_not_there_is_said_once_in_our_words(
+    scheme: str, made: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    url = f"{scheme}://127.0.0.1:9"
+    count = len(spans_of_run(made))
+    code, out, err = export(str(made), "--otlp", url)
+    assert (code, out) == (1, f"0 of {count} spans accepted by {url}\n")
+    assert err == (
+        f"wiretrap export: {count} of {count} spans were not accepted by {url}: "
+        "nobody answered there; start the receiver, or give --otlp the URL of one that runs\n"
+    )
+    assert capfd.readouterr().err == ""
 
 
 def test_after_three_batches_in_a_row_the_rest_is_not_tried(tmp_path: Path) -> None:
@@ -161,6 +177,7 @@ def test_after_three_batches_in_a_row_the_rest_is_not_tried(tmp_path: Path) -> N
         code, out, err = export(str(file), "--otlp", url)
     assert (code, out) == (1, f"0 of 400 spans accepted by {url}\n")
     assert err.endswith("the rest is not tried\n")
+    assert err.count("413") == 1
     assert len(received.sizes) == 3
 
 

@@ -17,7 +17,7 @@ from harness.processes import descendants
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
 from proxy.spans import JSON
-from tests.proxy.httpwires import Upstream
+from tests.proxy.httpupstream import Upstream
 from tests.proxy.wires import call
 
 WIRETRAP = str(Path(sys.executable).with_name("wiretrap"))

@@ -14,7 +14,7 @@ from harness.wrapping.clientdisk import ClientFileError, read_client_file
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
 from proxy.spans import JSON
-from tests.proxy.httpwires import Request, Upstream
+from tests.proxy.httpupstream import Request, Upstream
 
 SMALL = str(Path(__file__).parent.parent / "small_server.py")
 TEXT = '{\n  "mcpServers": {"x": {"command": "x"}}\n}\n'

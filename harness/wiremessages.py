@@ -100,12 +100,9 @@ def loose(fact: Other, reader: JsonReader, seq: int) -> Event:
 def _fields(
     method: str | None, part: str, content: JSON, *, cut: bool = False, refused: bool = False
 ) -> dict[str, JSON]:
-    fields: dict[str, JSON] = {"method": method, "part": part, "content": content}
-    if cut:
-        fields["content_truncated"] = True
-    if refused:
-        fields["outcome"] = "denied"
-    return fields
+    told: dict[str, JSON] = {"method": method, "part": part, "content": content}
+    told |= {"content_truncated": True} if cut else {}
+    return {**told, "outcome": "denied"} if refused else told
 
 
 def _content(text: str | None, cut: bool, reader: JsonReader) -> JSON:

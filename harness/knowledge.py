@@ -5,6 +5,7 @@ Refuses to know agents and verdicts. A fact that is not stated is never taken fo
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 
 from harness.assertions.arguments import is_scalar_equal
@@ -39,7 +40,7 @@ def value_at(value: JSON, path: str) -> tuple[JSON] | None:
 
 
 def carries(result: JSON, fact: FactEntry) -> bool:
-    """Whether a tool's result holds the fact: in its structured content, a text block that is JSON, or as it is."""
+    """Whether a result holds the fact: in its structured content, a text or blob in it that is JSON, or as it is."""
     return any(
         found is not None and is_scalar_equal(found[0], fact.value)
         for found in (value_at(body, fact.known.path) for body in _bodies(result))
@@ -52,10 +53,58 @@ def _bodies(result: JSON) -> Iterator[JSON]:
         yield from _parsed(result)
     if isinstance(result, dict):
         yield result.get("structuredContent")
-        content = result.get("content")
-        for block in content if isinstance(content, list) else []:
-            if isinstance(block, dict) and isinstance(text := block.get("text"), str):
-                yield from _parsed(text)
+        for name in ("content", "contents", "messages"):
+            blocks = result.get(name)
+            for block in blocks if isinstance(blocks, list) else [blocks]:
+                for text in _block_texts(block):
+                    yield from _parsed(text)
+
+
+def _block_texts(block: JSON) -> Iterator[str]:
+    """The texts of a content block, of what is embedded in it, and of a prompt's message."""
+    match block:
+        case {"content": dict() | list() as inner}:
+            for one in inner if isinstance(inner, list) else [inner]:
+                yield from _block_texts(one)
+        case {"resource": dict() as inner}:
+            yield from _block_texts(inner)
+        case {"text": str() as text}:
+            yield text
+        case {"blob": str() as blob}:
+            yield from _decoded(blob)
+        case _:
+            pass
+
+
+def _decoded(blob: str) -> Iterator[str]:
+    try:
+        yield b64decode(blob).decode()
+    except ValueError:
+        return
+
+
+def spoken(value: JSON) -> str:
+    """What a server's message says, a line for each text and each key with its value; a blob that is text, as text."""
+    return ".\n".join(_lines(value))
+
+
+def _lines(value: JSON) -> Iterator[str]:
+    match value:
+        case dict():
+            for key, inner in value.items():
+                if key == "blob" and isinstance(inner, str):
+                    yield from _decoded(inner)
+                elif isinstance(inner, dict | list):
+                    yield from _lines(inner)
+                else:
+                    yield f"{key}: {inner if isinstance(inner, str) else json.dumps(inner)}"
+        case list():
+            for inner in value:
+                yield from _lines(inner)
+        case str():
+            yield value
+        case _:
+            yield json.dumps(value)
 
 
 def _parsed(text: str) -> Iterator[JSON]:

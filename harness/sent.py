@@ -108,7 +108,7 @@ def _call(call: ToolCall) -> Sent:
     read = readings(call)
     texts = [name for name in (call.name, call.mcp_tool_name, *call.names) if name is not None]
     for reading in read:
-        _add_strings(reading, texts)
+        _add_strings(reading, texts, whole=True)
     # What a trace from elsewhere keeps beside the arguments was sent too, but for what came back.
     for key, value in call.extra.items():
         if not _came_in(key):
@@ -132,15 +132,17 @@ def _event(event: Event) -> Iterator[Sent]:
     server = event.fields.get("server_id")
     on_wire = _TOLD.get(event.type) if not event.reported else None
     if on_wire is not None:
-        texts = [text for key in on_wire for text in strings(event.fields.get(key))]
+        texts = [text for key in on_wire for text in every_string(event.fields.get(key))]
+        cut = event.fields.get("content_truncated") is True
         method = event.fields.get("method")
         what = f"{event.type} {method}" if isinstance(method, str) else event.type
-        if texts:
+        if texts or cut:
             yield Sent(
                 f"{what} (seq {event.seq})",
                 event.seq,
                 tuple(texts),
                 server=server if isinstance(server, str) else None,
+                cut=cut,
                 refused=event.fields.get("outcome") == "denied",
             )
     elif not event.type.startswith("mcp_") and not _came_in(event.type):
@@ -183,21 +185,28 @@ def strings(value: JSON) -> list[str]:
     return found
 
 
-def _add_strings(value: JSON, found: list[str]) -> None:
+def every_string(value: JSON) -> list[str]:
+    """The same with all messages inside: for what crossed a wire, where a message is no more than a value."""
+    found: list[str] = []
+    _add_strings(value, found, whole=True)
+    return found
+
+
+def _add_strings(value: JSON, found: list[str], *, whole: bool = False) -> None:
     match value:
         case str():
             found.append(value)
         case list():
             for item in value:
-                _add_strings(item, found)
-        case dict() if "role" not in value or _is_own(value):
+                _add_strings(item, found, whole=whole)
+        case dict() if whole or "role" not in value or _is_own(value):
             for key, item in value.items():
                 found.append(key)
                 # Most are texts, and a long trace has very many.
                 if isinstance(item, str):
                     found.append(item)
                 else:
-                    _add_strings(item, found)
+                    _add_strings(item, found, whole=whole)
         case None | bool() | dict():
             pass
         case _:

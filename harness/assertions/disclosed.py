@@ -44,7 +44,8 @@ class _Kept(AssertionSpec):
             )
         cut = next((item for item in sent if item.cut), None)
         if cut is not None:
-            return self.not_run(f"the arguments of {cut.where} are cut in the record")
+            whose = f"the arguments of {cut.where} are" if cut.call is not None else f"{cut.where} is"
+            return self.not_run(f"{whose} cut in the record")
         if search.cut:
             return self.not_run("something that was sent holds more encoded text than is looked at")
         marked = next((item for item in sent if any(_REDACTED.search(text) is not None for text in item.texts)), None)

@@ -17,6 +17,7 @@ from harness.evidence import Evidence
 from harness.intake import Entry, Intake, open_document
 from harness.opinion import Question, ToolResult
 from harness.outcomes import describe, outcome_words
+from harness.sent import final_message
 from harness.trace import Trace
 from proxy.problem import Problem, ProblemError
 from proxy.spans import JSON
@@ -132,8 +133,8 @@ def with_opinions(
 
 def final_answer(trace: Trace) -> str:
     """What the agent said last, "" where it said nothing."""
-    spoken = [one for one in trace.messages if one.role.strip().casefold() == "assistant"]
-    return _text(spoken[-1].content) if spoken else ""
+    message = final_message(trace)
+    return "" if message is None else _text(message.content)
 
 
 def tool_results(trace: Trace) -> tuple[ToolResult, ...]:

@@ -15,6 +15,14 @@ from proxy.spans import JSON
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _YES = frozenset({"true", "yes", "1", "on", "active"})
 _NO = frozenset({"false", "no", "0", "off", "none"})
+_FORM = re.compile(r"(?:\A|[\n{;(\[]|[:=][^,\n]*,)[ \t]*(?:[-+\u2022][ \t]*)?\Z")
+"""What stands before a key of a form, a list or an object: behind a comma, another key and its value."""
+_BEFORE = 200
+_SAID = re.compile(
+    r"(?:\s+(?:flag|status|state|value|field))?(?:\s*[:=]|\s+(?:is|was|are)\b)(?:\s+(?:set to|still|currently))?\s*"
+    r"[\"']?(0|off|false|no|none|null|inactive|unknown|unclear|unset|undetermined|n/a)(?!\w)"
+)
+"""A value behind a phrase that makes no statement of it."""
 
 
 def value_at(value: JSON, path: str) -> tuple[JSON] | None:
@@ -61,27 +69,44 @@ def _parsed(text: str) -> Iterator[JSON]:
 def states(text: str, fact: FactEntry, task: str) -> bool:
     """Whether a message states the fact: as a key with its value, or by a phrase that is not denied or supposed.
 
-    Copies of the task are taken out first: the task itself may speak of the fact.
+    Copies of the task are taken out first: the task itself may speak of the fact. A key in the midst of a sentence
+    states no more than a phrase does.
     """
-    told = " ".join(plain(text).casefold().split())
-    copy = " ".join(plain(task).casefold().split())
-    told = told.replace(copy, " ") if copy else told
-    return _has_key(told, fact) or any(
-        clause.states(found.start())
+    told = plain(text).casefold()
+    copy = [re.escape(word) for word in plain(task).casefold().split()]
+    told = re.sub(r"\s+".join(copy), " ", told) if copy else told
+    if any(_is_in_form(told, found) for found in _keys(told, fact)):
+        return True
+    found_in = list(clauses(" ".join(told.split())))
+    return any(clause.states(found.start()) for clause in found_in for found in _keys(clause.text, fact)) or any(
+        clause.states(found.start()) and not _is_open(clause.text[found.end() :], fact)
         for words in fact.stated_as
-        for clause in clauses(told)
+        for clause in found_in
         for found in phrase(words).finditer(clause.text)
     )
 
 
-def _has_key(told: str, fact: FactEntry) -> bool:
-    """A key equal to the last step of the path, case and separators alike, with the value in any spelling."""
+def _is_in_form(told: str, found: re.Match[str]) -> bool:
+    before = told[max(0, found.start() - _BEFORE) : found.start()]
+    return _FORM.search(before) is not None or (found[0][0] in "\"'" and before.rstrip()[-1:] in ("{", ","))
+
+
+def _is_open(behind: str, fact: FactEntry) -> bool:
+    """Whether what stands behind a phrase says that it is another value, or that nobody knows."""
+    said = _SAID.match(behind)
+    return said is not None and not _spells(said[1], fact.value)
+
+
+def _keys(told: str, fact: FactEntry) -> Iterator[re.Match[str]]:
+    """Keys equal to the last step of the path, case and separators alike, with the value in any spelling."""
     steps = [name for name, _ in _STEP.findall(fact.known.path) if name]
     if not steps:
-        return False
+        return
     key = r"[\s_-]*".join(re.escape(word) for word in re.split(r"[\s_-]+", steps[-1].casefold()))
     pattern = rf"(?<!\w)[\"']?{key}[\"']?\s*[:=]\s*[\"']?([^\s,;\"'}}\])]+)"
-    return any(_spells(found[1].rstrip("."), fact.value) for found in re.finditer(pattern, told))
+    for found in re.finditer(pattern, told):
+        if _spells(found[1].rstrip(".!?"), fact.value):
+            yield found
 
 
 def _spells(text: str, value: JSON) -> bool:

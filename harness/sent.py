@@ -39,7 +39,9 @@ _RECEIVED = (
     "system",
 )
 """Parts of the type of an event, by whoever made it, that tell of what came in or of what others did."""
-_OTHERS = frozenset({"user", "system", "tool", "developer", "function"})
+_OTHERS = frozenset(
+    {"user", "human", "system", "developer", "tool", "tool_result", "function", "environment", "observation"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,7 @@ def sent_out(trace: Trace) -> tuple[Sent, ...]:
     """All that was sent out, in order."""
     found = [_call(call) for call in trace.tool_calls]
     found += [item for event in trace.events for item in _event(event)]
-    spoken = [
-        message for message in trace.messages if message.role.strip().casefold() in ("assistant", "agent", "model")
-    ]
+    spoken = [message for message in trace.messages if not is_of_others(message.role)]
     found += [_message(message, final=message is spoken[-1]) for message in spoken]
     return tuple(sorted(found, key=lambda item: item.seq))
 
@@ -161,9 +161,19 @@ def _came_in(name: str) -> bool:
     return any(part in told for part in _RECEIVED)
 
 
+def is_of_others(role: str) -> bool:
+    """Whether who speaks in this role is not the agent; it is in a role that nobody has heard of."""
+    return role.strip().casefold() in _OTHERS
+
+
+def final_message(trace: Trace) -> Message | None:
+    """What the agent said last, None where it said nothing."""
+    return next((message for message in reversed(trace.messages) if not is_of_others(message.role)), None)
+
+
 def _is_own(value: dict[str, JSON]) -> bool:
     role = value.get("role")
-    return not isinstance(role, str) or role.strip().casefold() not in _OTHERS
+    return not isinstance(role, str) or not is_of_others(role)
 
 
 def strings(value: JSON) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import Origin
+from proxy.pouring import Look, Sink
 
 
 class UpstreamError(ValueError):
@@ -24,6 +25,10 @@ class ServerLine(Protocol):
 
     async def body(self) -> tuple[bytes, bool]:
         """The next bytes of its body, and whether it ends with them."""
+        ...
+
+    async def pour(self, look: Look, sink: Sink) -> None:
+        """Have the rest of the body go on as it comes, as far as that can be had; `body` has what is left of it."""
         ...
 
     def came(self) -> bool:

@@ -33,6 +33,8 @@ EDGES = {
     "relays",
     "control",
     "pumps",
+    "settling",
+    "strand",
     "stdio",
     "child",
     "cli",

@@ -30,7 +30,7 @@ class Wiretap:
         ids, self.clock = count(1), count(1000, 10)
         identity = Identity("x", "third_party", "stdio", "c1", run_id="r", scenario_id="s", trial=1, agent_id="a")
         self.session = Session(identity, policy, "0.1.0", lambda digits: f"{next(ids):0{digits}x}", self.now())
-        self.records = list(self.session.opened().records)
+        self.records: list[str | bytes | bytearray] = [*self.session.opened().records]
         self.say("client", INITIALIZE)
         self.say("server", INITIALIZED)
 

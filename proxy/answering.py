@@ -21,7 +21,7 @@ from proxy.outbound import Outbound, silence
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
-from proxy.serverline import Server, ServerLine, UpstreamError
+from proxy.serverline import Server, ServerLine, UpstreamError, next_of
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.strand import Strand
@@ -67,10 +67,7 @@ class Answering:
             await out.start(status, shown, followed=not stream and line.came())
         over = False
         while not over:
-            look = watch.look
-            if look is not None and out.pour is not None:
-                await line.pour(look, out.pour)
-            data, over = await line.body()
+            data, over = await next_of(line, watch.look, out.pour)
             going = watch.feed(data, ended=over)
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))

@@ -40,6 +40,13 @@ class ServerLine(Protocol):
         ...
 
 
+async def next_of(line: ServerLine, look: Look | None, sink: Sink | None) -> tuple[bytes, bool]:
+    """The next bytes of a body, and whether it ends with them, behind what could go the shorter way. As `body`."""
+    if look is not None and sink is not None:
+        await line.pour(look, sink)
+    return await line.body()
+
+
 class Server(Protocol):
     """A server at one origin, as an edge over HTTP has it."""
 

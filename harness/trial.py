@@ -109,7 +109,11 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         # The agent of another trial may have been there first.
         make_way(plan.run_folder / plan.scenario.id / str(plan.trial))
         folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
-    made = make_private_folder(keep=plan.keep) if plan.private is None else PrivateFolder(plan.private, None)
+    made = (
+        make_private_folder(keep=plan.hiding if plan.keep else None)
+        if plan.private is None
+        else PrivateFolder(plan.private, None)
+    )
     private = made.path
     try:
         judged = _recorded(plan, folder) if isinstance(plan.agent, Recorded) else _run(plan, folder, private)

@@ -13,6 +13,7 @@ from harness.assertions.absence import doubt
 from harness.assertions.arguments import readings
 from harness.assertions.calls import Counts, does_count
 from harness.assertions.names import is_meant
+from harness.assertions.offered import none_of_offered
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.explain import call_key
@@ -131,6 +132,9 @@ class NoRepeatedReads(_Counted):
         doubted = doubt(evidence)
         if doubted is not None:
             return self.not_run(f"no read is recorded twice, but that is no evidence: {doubted}")
+        absent = none_of_offered(self.tools or [], evidence)
+        if absent is not None:
+            return self.not_run(f"no read is recorded twice, but that is no evidence: {absent}")
         return self.found(evidence, "pass", f"none of {count} reads was made twice", [])
 
     def _looks_at(self, call: ToolCall) -> bool:
@@ -161,6 +165,9 @@ class NoVoidWrites(_Counted):
         doubted = doubt(evidence)
         if doubted is not None:
             return self.not_run(f"no write without effect is recorded, but that is no evidence: {doubted}")
+        absent = none_of_offered(self.tools, evidence)
+        if absent is not None:
+            return self.not_run(f"no write without effect is recorded, but that is no evidence: {absent}")
         return self.found(evidence, "pass", f"each of {len(writes)} writes changed something", writes)
 
     def _is_write(self, call: ToolCall) -> bool:

@@ -125,7 +125,7 @@ def terminal_style() -> Style:
     help="By whose rules the trials are judged.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
+@click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration, without secrets.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),

@@ -73,7 +73,8 @@ class ArenaCall:
 def read_events(text: str, where: str) -> tuple[ArenaEvent, ...]:
     """The events of a file's text; empty lines are skipped. Raises ArenaError, which names `where` and the line."""
     events: list[ArenaEvent] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    # JSON may hold other ends of lines than this, such as U+2028, as they are.
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -19,11 +19,11 @@ Trials = Mapping[tuple[str, int], Result | None]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One trial whose verdict is another."""
+    """One trial whose verdict is another. `base` is None where the base has no such trial."""
 
     scenario: str
     trial: int
-    base: Result
+    base: Result | None
     new: Result
 
 
@@ -31,17 +31,21 @@ class Change:
 class Comparison:
     """What two runs say of each other.
 
-    `pairs` are trials that say something in both; `unpaired` the others, of which `missing` are those that the new run
-    does not have, and `spoilt` those that say something in the base and ended as an error of no agent's in the new run:
-    an agent may bring that about by not being there. `lost` passed in the base alone, `won` in the
-    new one alone. `p_value` is McNemar's exact one, for one trial a scenario; `interval` the cluster bootstrap of the
-    difference of the rates, new less base; each is None where it means nothing, and `why_null` says why.
+    `pairs` are trials that say something in both, of `scenarios`; `unpaired` the others, of which `missing` are those
+    that the new run does not have, and `spoilt` those that say something in the base and ended as an error of no
+    agent's in the new run: an agent may bring that about by not being there. `fresh` are trials of the new run alone
+    that say something. `lost` passed in the base alone, `won` in the new one alone. `p_value` is McNemar's exact one
+    over the pairs: were both runs alike on these scenarios, each discordant pair were a toss of a fair coin, however
+    many trials a scenario has. `interval` is the cluster bootstrap of the difference of the rates, new less base:
+    what it would be over other scenarios like these. Each is None where it means nothing, and `why_null` says why.
     """
 
     pairs: int
+    scenarios: int
     unpaired: tuple[tuple[str, int], ...]
     missing: tuple[tuple[str, int], ...]
     spoilt: tuple[Change, ...]
+    fresh: tuple[Change, ...]
     changes: tuple[Change, ...]
     lost: int
     won: int
@@ -54,15 +58,11 @@ class Comparison:
 
     @property
     def verdict(self) -> Literal["worse", "better", "no difference shown"]:
-        """Whether the difference is significant at SIGNIFICANT."""
-        if self.difference is None or self.difference == 0:
-            return "no difference shown"
-        shown = (
-            self.p_value < SIGNIFICANT
-            if self.p_value is not None
-            else self.interval is not None and (self.interval[1] < 0 or self.interval[0] > 0)
-        )
-        if not shown:
+        """Whether the difference is significant at SIGNIFICANT, by the exact test.
+
+        Not by the interval: over few scenarios that all moved a little the same way it leaves 0 out by chance.
+        """
+        if not self.difference or self.p_value is None or self.p_value >= SIGNIFICANT:
             return "no difference shown"
         return "worse" if self.difference < 0 else "better"
 
@@ -90,12 +90,16 @@ def compare(base: Trials, new: Trials) -> Comparison:
     clusters: dict[str, list[float]] = {}
     for (scenario, _), before, after in pairs:
         clusters.setdefault(scenario, []).append((after == "pass") - (before == "pass"))
-    single = all(len(found) == 1 for found in clusters.values())
     why = "no trial of one run has its like in the other" if not count else None
-    if count and not single and len(clusters) < 2:
+    interval = bootstrap([(sum(found), float(len(found))) for found in clusters.values()])
+    if count and interval is None:
         why = "one scenario has no spread between scenarios"
+    elif interval is not None and interval[0] == interval[1]:
+        # Every draw is the same, which says nothing of other scenarios.
+        interval, why = None, "all scenarios moved alike, so they show no spread"
     return Comparison(
         pairs=count,
+        scenarios=len(clusters),
         unpaired=unpaired,
         missing=tuple(sorted(base.keys() - new.keys())),
         spoilt=tuple(
@@ -103,14 +107,17 @@ def compare(base: Trials, new: Trials) -> Comparison:
             for key in sorted(base.keys() & new.keys())
             if (before := base[key]) is not None and new[key] is None
         ),
+        fresh=tuple(
+            Change(*key, None, result) for key in sorted(new.keys() - base.keys()) if (result := new[key]) is not None
+        ),
         changes=changes,
         lost=lost,
         won=won,
         base_rate=_rate([before for _, before, _ in pairs]),
         new_rate=_rate([after for _, _, after in pairs]),
         difference=(won - lost) / count if count else None,
-        p_value=mcnemar(lost, won) if single and count else None,
-        interval=bootstrap([(sum(found), float(len(found))) for found in clusters.values()]),
+        p_value=mcnemar(lost, won) if count else None,
+        interval=interval,
         why_null=why,
     )
 

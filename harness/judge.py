@@ -74,7 +74,10 @@ def judge(assertions: Sequence[Assertion], evidence: Evidence, status: Status) -
         return Verdict("not_run", status, "the scenario has no assertion", shown)
     if result != "pass":
         reason = _reason(result, firm) if firm else "there is only a judge's opinion, and that alone passes nothing"
-        return Verdict(result, status, reason, shown)
+        others = [finding for finding in firm if finding.opinion is None]
+        passes = worst(finding.result for finding in others) == "pass" and not evidence.doubts
+        unjudged = passes and _lacks_calls(assertions, findings, evidence) is None
+        return Verdict(result, status, reason, shown, unjudged=unjudged)
     if evidence.doubts:
         return Verdict("not_run", status, f"the record cannot be trusted: {listed(evidence.doubts)}", shown)
     lacking = _lacks_calls(assertions, findings, evidence)

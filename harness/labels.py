@@ -60,20 +60,26 @@ def pair_up(labels: Sequence[Label], run: Path, where: str) -> list[tuple[Label,
     `where` is the name of the labels' file.
     """
     problems: list[Problem] = []
-    found: list[tuple[Label, Opinion]] = []
+    found: dict[tuple[str, int, str], tuple[Label, Opinion]] = {}
     for place, label in enumerate(labels):
-        opinion = _opinion(label, run)
-        if isinstance(opinion, str):
-            problems.append(Problem(where, None, f"[{place}]", opinion))
-        else:
-            found.append((label, opinion))
+        told = _opinion(label, run)
+        if isinstance(told, str):
+            problems.append(Problem(where, None, f"[{place}]", told))
+            continue
+        name, opinion = told
+        # With and without its name, the one opinion of a trial is the same.
+        if (label.scenario, label.trial, name) in found:
+            problems.append(
+                Problem(where, None, f"[{place}]", f"the opinion {name!r} of this trial has a label already")
+            )
+        found[label.scenario, label.trial, name] = (label, opinion)
     if problems:
         raise LabelError(problems)
-    return found
+    return list(found.values())
 
 
-def _opinion(label: Label, run: Path) -> Opinion | str:
-    """The opinion, or why there is none."""
+def _opinion(label: Label, run: Path) -> tuple[str, Opinion] | str:
+    """The opinion and the id of its finding, or why there is none."""
     folder = run / label.scenario
     path = folder / str(label.trial) / "verdict.json"
     if folder.parent != run or not path.is_file():
@@ -84,10 +90,11 @@ def _opinion(label: Label, run: Path) -> Opinion | str:
         return f"{path}: cannot be read: {error}"
     opinions = read_opinions(told if isinstance(told, dict) else {})
     if label.assertion is not None:
+        opinion = opinions.get(label.assertion)
         wanted = f"the trial has no opinion {label.assertion!r}; it has: {', '.join(opinions) or 'none'}"
-        return opinions.get(label.assertion, wanted)
+        return wanted if opinion is None else (label.assertion, opinion)
     if len(opinions) == 1:
-        return next(iter(opinions.values()))
+        return next(iter(opinions.items()))
     if not opinions:
         return f"no judge was asked about trial {label.trial} of {label.scenario!r}; `wiretrap run --judge` asks one"
     return f"the trial has several opinions ({', '.join(opinions)}); say which by `assertion`"

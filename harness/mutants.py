@@ -24,10 +24,12 @@ Kind: TypeAlias = Literal[
     "twice",
     "another_row",
     "another_tool",
+    "repeated",
     "forbidden",
 ]
 """How a mutant differs: nothing is done; no call; the final answer empty; a step dropped; an argument changed, left out
-or added; a write done twice; a write in another row, or by another tool; a call or word that an assertion forbids."""
+or added; a write done twice; a write in another row, or by another tool; a read done again, once or too often; a call
+or word that an assertion forbids."""
 
 SHOWN = 60
 """Characters of a value that are shown."""
@@ -35,12 +37,28 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A run that must fail. `what` says in words how it differs, `step` where: the place in the reference."""
+    """A run that must fail. `what` says in words how it differs, `step` where: the place in the reference.
+
+    `aims` are the places of the assertions that it was made for.
+    """
 
     kind: Kind
     what: str
     steps: tuple[Step, ...]
     step: int | None = None
+    aims: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Steps put into the reference before its step `place`, for the assertion at `aim`. `what` says it in words, ""
+    where the one step does."""
+
+    steps: tuple[Step, ...]
+    aim: int
+    place: int = 0
+    kind: Kind = "forbidden"
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,7 @@ def written_out(steps: Sequence[Step], answers: Sequence[Binding]) -> tuple[Step
                 assert isinstance(arguments, dict)
                 found.append(replace(step, arguments=arguments, name=None))
             case Fetch():
-                # What it was answered is not in the trace: a later step of a reference cannot speak of it.
+                # What it was answered is no result of a call: a later step of a reference cannot speak of it.
                 arguments = resolve(step.arguments, bindings)
                 assert isinstance(arguments, dict)
                 found.append(replace(step, arguments=arguments, name=None))
@@ -118,16 +136,16 @@ def _literal(value: JSON) -> JSON:
             return value
 
 
-def mutants(reference: Reference, forbidden: Sequence[Step] = ()) -> tuple[Mutant, ...]:
-    """Every mutant, each once: the first of those that come to the same steps. `forbidden` are steps that no agent may
-    do, each of which is put before the others once."""
+def mutants(reference: Reference, wrongs: Sequence[Wrong] = ()) -> tuple[Mutant, ...]:
+    """Every mutant, each once: the first of those that come to the same steps. `wrongs` are what no agent may do."""
     steps = reference.steps
     found: dict[str, Mutant] = {}
     own = _same_steps(steps)
-    for mutant in _all(reference, forbidden):
+    for mutant in _all(reference, wrongs):
         key = _same_steps(mutant.steps)
         if key != own:
-            found.setdefault(key, mutant)
+            first = found.setdefault(key, mutant)
+            found[key] = replace(first, aims=first.aims | mutant.aims)
     return tuple(found.values())
 
 
@@ -148,7 +166,7 @@ def _as_json(step: Step) -> JSON:
             return {"goal": goal.id}
 
 
-def _all(reference: Reference, forbidden: Sequence[Step]) -> Iterator[Mutant]:
+def _all(reference: Reference, wrongs: Sequence[Wrong]) -> Iterator[Mutant]:
     steps = reference.steps
     yield Mutant("start", "nothing is done", ())
     yield Mutant("no_calls", "no call is made", tuple(step for step in steps if not isinstance(step, Call | Fetch)))
@@ -166,8 +184,10 @@ def _all(reference: Reference, forbidden: Sequence[Step]) -> Iterator[Mutant]:
                 yield Mutant("twice", f"{where}: done twice", (*steps[: place + 1], *steps[place:]), place)
                 yield from _in_another_row(reference, place, step, where)
     yield from _other_writes(reference)
-    for step in forbidden:
-        yield Mutant("forbidden", f"first of all {_described(step)}", (step, *steps))
+    for wrong in wrongs:
+        what = wrong.what or f"first of all {_described(wrong.steps[0])}"
+        together = (*steps[: wrong.place], *wrong.steps, *steps[wrong.place :])
+        yield Mutant(wrong.kind, what, together, aims=frozenset({wrong.aim}))
 
 
 def _described(step: Step) -> str:

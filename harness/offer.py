@@ -63,9 +63,10 @@ def missing_tool_of_glob(glob: str, tools: Tools) -> str | None:
             return missing_tool(None, tool, spoken_of)
 
 
-def idle_glob(glob: str, tools: Tools) -> str | None:
+def idle_glob(glob: str, tools: Tools, idles: str) -> str | None:
     """That a (well-formed) glob with a wildcard in its tool part fits no tool; None when one fits or nobody can tell.
 
+    `idles` says what it therefore does not do.
     It is no error: a list of rules may be meant for more servers than these, or for tools that are still to come.
     """
     _, server, name = glob.split("/", 2)
@@ -78,7 +79,7 @@ def idle_glob(glob: str, tools: Tools) -> str | None:
     if not spoken_of or len(offers) < len(spoken_of) or any(map(pattern.fullmatch, names)):
         return None
     known = "; ".join(f"{one} offers {', '.join(sorted(offered)) or 'none'}" for one, offered in offers.items())
-    return f"{glob!r} fits no tool, so it denies none: {known}"
+    return f"{glob!r} fits no tool, so it {idles}: {known}"
 
 
 def _has(names: Collection[str], name: str, *, fold: bool) -> bool:

@@ -6,11 +6,11 @@ A name that nothing has makes a check that can never fail, or never pass. Refuse
 from collections.abc import Iterator, Mapping
 
 from harness.assertions.assertion import Assertion
-from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.names import read_name
 from harness.assertions.state import Exemption, State, StateUnchanged
 from harness.evidence import Dump
 from harness.intake import Intake
+from harness.namedtools import tools_named
 from harness.offer import Tools, did_you_mean, missing_tool
 from harness.query import QueryError, run_query, table_columns
 from harness.scenariofile import ScenarioEntry
@@ -22,23 +22,19 @@ Found = Iterator[tuple[Path, str]]
 def check_tools(intake: Intake, entry: ScenarioEntry | None, assertions: Mapping[int, Assertion], tools: Tools) -> None:
     """Note each tool that is named and that no server offers. Names of what must not happen are held without case."""
     for place, assertion in assertions.items():
-        match assertion:
-            case ToolCalled() | ToolNotCalled():
-                fold = assertion.type == "tool_not_called"
-                _check_name(
-                    intake,
-                    ("assertions", place, "tool"),
-                    assertion.tool,
-                    tools,
-                    fold=fold,
-                )
-            case _:
-                pass
+        for path, name, fold in tools_named(assertion):
+            _check_name(intake, ("assertions", place, *path), name, tools, fold=fold)
     if entry is None:
         return
-    for key, names in (("denied_tools", entry.expected.denied_tools), ("allowed_tools", entry.expected.allowed_tools)):
+    expected = entry.expected
+    lists = {
+        "denied_tools": expected.denied_tools,
+        "allowed_tools": expected.allowed_tools,
+        "outbound_tools": expected.outbound_tools,
+    }
+    for key, names in lists.items():
         for place, name in enumerate(names or []):
-            _check_name(intake, ("expected", key, place), name, tools, fold=key == "denied_tools")
+            _check_name(intake, ("expected", key, place), name, tools, fold=key != "allowed_tools")
     for place, fact in enumerate(entry.facts):
         for part, named in (("known", fact.known), ("before", fact.before)):
             wrong = None if named is None else missing_tool(named.server, named.tool, tools)

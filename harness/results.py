@@ -70,8 +70,8 @@ class TrialResult:
 
     @property
     def valid(self) -> bool:
-        """Whether the trial says something about the agent."""
-        return self.verdict.status in VALID
+        """Whether the trial says something about the agent: not where only the judge that was asked failed."""
+        return self.verdict.status in VALID and not self.verdict.unjudged
 
     def as_json(self) -> dict[str, JSON]:
         """The trial as it stands in verdict.json and report.json."""

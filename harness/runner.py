@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from harness.crew import Worker, start_worker
+from harness.hiding import Hiding, make_hiding
 from harness.judge import tampered
 from harness.privatefolder import PrivateFolder, clear_stale, make_private_folder
 from harness.processes import (
@@ -66,13 +67,17 @@ def _interrupts() -> Iterator[int]:
 
 @dataclass(slots=True)
 class Runner:
-    """Runs `jobs` in up to `at_once` workers. `on_result` hears each result as it comes."""
+    """Runs `jobs` in up to `at_once` workers. `on_result` hears each result as it comes.
+
+    `hiding` hides the run's secrets in what is kept of a trial whose worker cannot do so.
+    """
 
     start: Start
     jobs: Sequence[Job]
     at_once: int
     on_result: Callable[[TrialResult], None]
     backstop: float = BACKSTOP
+    hiding: Hiding = field(default_factory=lambda: make_hiding({}, bytes(32)))
     cancelled: bool = False
     stopped: str | None = None
     _waiting: deque[Job] = field(default_factory=deque)
@@ -189,7 +194,7 @@ class Runner:
         if not self._waiting:
             worker.dismiss()
             return
-        private = make_private_folder(keep=self.start.keep)
+        private = make_private_folder(keep=self.hiding if self.start.keep else None)
         self._private[str(private.path)] = private
         job = replace(self._waiting.popleft(), private=str(private.path))
         worker.give(job, job.seconds + self.backstop)

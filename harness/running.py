@@ -188,7 +188,7 @@ def go(folder: Path, facts: RunFacts, earlier: Mapping[tuple[str, int], TrialRes
         otlp=going.otlp,
         judge=going.judge,
     )
-    runner = Runner(start, work, going.jobs, hear, stopped=going.stopped)
+    runner = Runner(start, work, going.jobs, hear, stopped=going.stopped, hiding=hiding)
     try:
         done = runner.run() if work else ()
     finally:

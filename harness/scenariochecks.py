@@ -12,13 +12,12 @@ from difflib import get_close_matches
 from pydantic import BaseModel
 
 from harness.assertions.assertion import Assertion
-from harness.assertions.calls import ToolCalled, ToolNotCalled
 from harness.assertions.canary import NoCanaryFlow
 from harness.assertions.claims import Claims
 from harness.assertions.definitions import ToolDefinitionsStable
-from harness.assertions.matcher import ToolCalls
 from harness.assertions.state import State, StateUnchanged
 from harness.intake import Intake
+from harness.namedtools import tools_named
 from harness.scenariofile import ExpectedEntry, InputEntry, ScenarioEntry, TargetEntry
 from harness.steps import split_tool
 from proxy.problem import Path, describe
@@ -110,11 +109,11 @@ def _fold(text: str) -> str:
 def _named_by_assertions(assertions: Mapping[int, Assertion]) -> Iterator[tuple[Path, str]]:
     for place, assertion in assertions.items():
         path: Path = ("assertions", place)
+        for inner, name, _ in tools_named(assertion):
+            tool = split_tool(name)
+            if tool is not None:
+                yield (*path, *inner), tool[0]
         match assertion:
-            case ToolCalled() | ToolNotCalled():
-                tool = split_tool(assertion.tool)
-                if tool is not None:
-                    yield (*path, "tool"), tool[0]
             case State():
                 yield (*path, "server"), assertion.server
             case StateUnchanged():
@@ -122,11 +121,6 @@ def _named_by_assertions(assertions: Mapping[int, Assertion]) -> Iterator[tuple[
                     yield (*path, "servers", index), server
                 for index, exemption in enumerate(assertion.except_):
                     yield (*path, "except", index, "server"), exemption.server
-            case ToolCalls():
-                for index, expected in enumerate(assertion.expected or []):
-                    tool = split_tool(expected.tool)
-                    if tool is not None:
-                        yield (*path, "expected", index, "tool"), tool[0]
             case ToolDefinitionsStable():
                 for index, server in enumerate(assertion.servers or []):
                     yield (*path, "servers", index), server

@@ -17,6 +17,8 @@ from proxy.problem import Path as FieldPath
 from proxy.problem import Problem, field_name
 from proxy.spans import JSON
 
+_IDLES = {"deny": "denies none", "approve": "holds none"}
+
 
 def read_policy(
     intake: Intake,
@@ -30,8 +32,8 @@ def read_policy(
 
     `at` leads to that map, from the top of the file.
 
-    A wildcard deny rule that fits no tool is noted. `tools` are those of the scenario's servers, None where it names
-    none. `find` gives the file that a field names; what is wrong in a file is added to `elsewhere`.
+    A wildcard rule that denies or holds, and fits no tool, is noted. `tools` are those of the scenario's servers, None
+    where it names none. `find` gives the file that a field names; what is wrong in a file is added to `elsewhere`.
     """
     if "policy" not in scenario:
         return None, None
@@ -55,7 +57,8 @@ def read_policy(
         if wrong is not None:
             path = (*prefix, "rules", place, rule.action)
             problems.append(Problem(document.name, document.line(path), field_name(path), wrong))
-        idle = idle_glob(rule.glob, tools) if tools is not None and rule.action == "deny" else None
+        idles = _IDLES.get(rule.action)
+        idle = idle_glob(rule.glob, tools, idles) if tools is not None and idles is not None else None
         if idle is not None:
             path = (*prefix, "rules", place, rule.action)
             intake.notes.append(Problem(document.name, document.line(path), field_name(path), f"note: {idle}"))
@@ -78,6 +81,9 @@ def read_faults(
         wrong = None if tools is None else _misnamed(fault.glob, tools)
         if wrong is not None:
             intake.wrong(("faults", place, "tool"), wrong)
+        idle = None if tools is None else idle_glob(fault.glob, tools, "spoils nothing")
+        if idle is not None:
+            intake.note(("faults", place, "tool"), idle)
     return faults, tuple(data) if isinstance(data, list) else ()
 
 

@@ -4,9 +4,10 @@ Refuses to know how mutants are made and how results are shown. Every run is a r
 servers, the proxy's session and the judge are those of any other trial (verdicts.md section 7).
 """
 
+import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from pathlib import Path
 from harness.agentfile import ScriptedAgent
 from harness.assertions.judged import Judged
 from harness.explain import call_key
-from harness.forbidden import OUT_OF_REACH, forbidden_steps
+from harness.forbidden import NEED_AIM, Known, forbidden_steps
 from harness.mutants import Mutant, Reference, as_agent, mutants, written_out
 from harness.othervalues import Rows, Takes
 from harness.outcomes import is_ok
@@ -136,8 +137,16 @@ def checkable(scenario: Scenario) -> Scenario:
     return replace(scenario, assertions=firm, faults=(), fault_maps=())
 
 
-def self_check(scenario: Scenario, jobs: int = 1, hear: Callable[[MutantResult], None] | None = None) -> SelfCheck:
-    """Run the reference and every mutant, `jobs` at once. `hear` is told of each mutant as it comes."""
+def self_check(
+    scenario: Scenario,
+    jobs: int = 1,
+    hear: Callable[[MutantResult], None] | None = None,
+    may_hold: Collection[str] = (),
+) -> SelfCheck:
+    """Run the reference and every mutant, `jobs` at once. `hear` is told of each mutant as it comes.
+
+    `may_hold` are the ids of assertions that may hold in every mutant.
+    """
     scenario = checkable(scenario)
     check = SelfCheck(scenario.id, str(scenario.path), "not_run")
     cannot = _cannot(scenario)
@@ -159,20 +168,26 @@ def self_check(scenario: Scenario, jobs: int = 1, hear: Callable[[MutantResult],
                 )
         assert right.left is not None
         reference = _reference(scenario, steps, right.left)
-        rows = reference.rows
-        made = mutants(reference, forbidden_steps(scenario.assertions, scenario.expected, reference.takes, rows))
+        carried = _carried(steps, right.left, bench.canaries)
+        known = Known(scenario.expected, reference, carried, os.environ)
+        made = mutants(reference, forbidden_steps(scenario.assertions, known))
         tried = _try_all(bench, [as_agent(mutant.steps) for mutant in made], jobs)
         results: list[MutantResult] = []
         broken: set[int] = set()
+        failed: set[int] = set()
         for mutant, one in zip(made, tried, strict=True):
             told = _told(mutant, one, steps, right.left)
             results.append(told)
-            broken |= {n for n, finding in enumerate(one.result.verdict.findings) if finding.result != "pass"}
+            findings = one.result.verdict.findings
+            broken |= {n for n, finding in enumerate(findings) if finding.result != "pass"}
+            failed |= {n for n, finding in enumerate(findings) if finding.result == "fail"}
             if hear is not None:
                 hear(told)
     except (StepReferenceError, StateError, TraceFileError, ProblemError) as error:
         return check.because(str(error), "error")
-    return check.with_mutants(results, _unbroken(scenario, right, broken))
+    aimed = frozenset(aim for mutant in made for aim in mutant.aims)
+    # What is done on purpose has to fail: that it is not run where nothing is done says little.
+    return check.with_mutants(results, _unbroken(scenario, right, broken - (aimed - failed), aimed, may_hold))
 
 
 def _cannot(scenario: Scenario) -> str | None:
@@ -248,10 +263,22 @@ def _as_evidence(call: ToolCall) -> tuple[JSON, ...]:
     return call.name, call.arguments, call.outcome, call.result, is_ok(call)
 
 
-def _unbroken(scenario: Scenario, right: Tried, broken: set[int]) -> tuple[Unbroken, ...]:
+def _carried(steps: Sequence[Step], left: Left, canaries: Mapping[str, str]) -> dict[int, str]:
+    """For each call of the reference that was answered with a canary, by its place, that canary."""
+    places = [place for place, step in enumerate(steps) if isinstance(step, Call)]
+    texts = {place: json.dumps(call.result) for place, call in zip(places, left.trace.tool_calls, strict=False)}
+    found = {place: [one for one in canaries.values() if one in text] for place, text in texts.items()}
+    return {place: there[0] for place, there in found.items() if there}
+
+
+def _unbroken(
+    scenario: Scenario, right: Tried, broken: Collection[int], aimed: Collection[int], may_hold: Collection[str]
+) -> tuple[Unbroken, ...]:
     findings = right.result.verdict.findings
-    return tuple(
-        Unbroken(findings[number].id, assertion.type not in OUT_OF_REACH)
-        for number, assertion in enumerate(scenario.assertions)
-        if number not in broken
-    )
+    found: list[Unbroken] = []
+    for number, assertion in enumerate(scenario.assertions):
+        name = findings[number].id
+        if number not in broken:
+            counts = (assertion.type not in NEED_AIM or number in aimed) and name not in may_hold
+            found.append(Unbroken(name, counts, name in may_hold))
+    return tuple(found)

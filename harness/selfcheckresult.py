@@ -42,10 +42,12 @@ class MutantResult:
 
 @dataclass(frozen=True, slots=True)
 class Unbroken:
-    """An assertion that held in every mutant. `counts` is false where no mutant is made to break one of its type."""
+    """An assertion that held in every mutant. `counts` is false where no mutant could be made to break it, or where
+    somebody said that it may hold, `meant`."""
 
     id: str
     counts: bool
+    meant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class SelfCheck:
             "equivalent": self.count("equivalent"),
             "share": self.count("caught") / counted if counted else None,
             "mutants": [one.as_json() for one in self.mutants],
-            "unbroken": [{"id": one.id, "counts": one.counts} for one in self.unbroken],
+            "unbroken": [{"id": one.id, "counts": one.counts, "meant": one.meant} for one in self.unbroken],
         }
 
 

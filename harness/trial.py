@@ -23,7 +23,7 @@ from harness.agentfile import Agent, ScriptedAgent
 from harness.category import categorised
 from harness.checked import CheckError
 from harness.checking import judge_recorded, read_trace
-from harness.collecting import dump_before, gather, read_reported
+from harness.collecting import dump_before, gather, keep_sought, read_reported
 from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
@@ -109,7 +109,11 @@ def run_trial(plan: TrialPlan) -> TrialResult:
         # The agent of another trial may have been there first.
         make_way(plan.run_folder / plan.scenario.id / str(plan.trial))
         folder = make_trial_folder(plan.run_folder, plan.scenario.id, plan.trial)
-    made = make_private_folder(keep=plan.keep) if plan.private is None else PrivateFolder(plan.private, None)
+    made = (
+        make_private_folder(keep=plan.hiding if plan.keep else None)
+        if plan.private is None
+        else PrivateFolder(plan.private, None)
+    )
     private = made.path
     try:
         judged = _recorded(plan, folder) if isinstance(plan.agent, Recorded) else _run(plan, folder, private)
@@ -158,8 +162,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         prepared = prepare(scenario, context, folder.spans, private, plan.otlp, plan.canaries, ports)
         if isinstance(plan.agent, ModelAgent):
             prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
-        if prepared.canaries:
-            write_new(folder.canaries, as_text(dict(prepared.canaries)))
+        keep_sought(prepared, plan.scenario, folder)
         before = dump_before(prepared, folder, hiding)
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
         file.tap = None if plan.exporter is None else plan.exporter.offer

@@ -73,7 +73,8 @@ class Verdict:
 
     `category` says why it failed (`pass` when it did not), None where it says nothing of the agent; `also` are the
     other categories that hold. `coordination` is how a fact was lost between agents, None where nobody can tell.
-    `faults` is None where the scenario has none.
+    `faults` is None where the scenario has none. `unjudged` is true where a pass hung on an opinion alone that a judge
+    failed to give (judge_failed): such a trial is in no rate.
     """
 
     result: Result
@@ -84,3 +85,4 @@ class Verdict:
     also: tuple[FailureCategory, ...] = ()
     coordination: Mode | None = None
     faults: FaultCount | None = None
+    unjudged: bool = False

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -125,9 +124,7 @@ def _work(reply: Callable[[bytes], None]) -> None:
     with hidden_streams(hiding):
         _try_jobs(start, scenarios, hiding, cancel, reply, exporter)
         if exporter is not None:
-            exporter.finish()
-            exporter.wait(exporter.seconds_left(time.monotonic()))
-            say(exporter.shortfall(start.run_folder))
+            say(exporter.wind_up(start.run_folder))
 
 
 def _heed_not(_signal: int, _frame: FrameType | None) -> None:
@@ -145,7 +142,7 @@ def _try_jobs(
     judge = None if start.judge is None else open_judge(start.judge)
     for line in sys.stdin.buffer:
         job = JOB.validate_python(json.loads(line))
-        private = _hold(job, keep=start.keep)
+        private = _hold(job, hiding if start.keep else None)
         plan = TrialPlan(
             run_id=start.run_id,
             run_folder=Path(start.run_folder),
@@ -172,11 +169,11 @@ def _try_jobs(
         reply(encode(result))
 
 
-def _hold(job: Job, *, keep: bool) -> PrivateFolder:
+def _hold(job: Job, keep: Hiding | None) -> PrivateFolder:
     """The job's private folder, held for as long as the trial runs, also when the runner is killed."""
     assert job.private is not None
     path = Path(job.private)
-    return PrivateFolder(path, None if keep else hold(path))
+    return PrivateFolder(path, hold(path), keep)
 
 
 if __name__ == "__main__":

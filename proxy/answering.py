@@ -23,16 +23,17 @@ from proxy.httpwords import (
     value,
     values,
 )
-from proxy.ledger import Strand, now
+from proxy.ledger import now
 from proxy.outbound import Outbound, silence
 from proxy.ownaddress import at_proxy, to_client
 from proxy.postback import PostBack
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
-from proxy.serverline import Server, ServerLine
+from proxy.serverline import Server, ServerLine, next_of
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 STOPPED = "Wiretrap was told to stop"
@@ -55,8 +56,7 @@ class Answering:
 
     async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
-        status = answer.status_code
-        headers = answer.headers
+        status, headers = answer.status_code, answer.headers
         self._headed(head, asked, status, headers)
         kind = answer_type(headers)
         stream = kind.stream
@@ -73,7 +73,7 @@ class Answering:
             await out.start(status, shown, followed=not stream and line.came())
         over = False
         while not over:
-            data, over = await line.body()
+            data, over = await next_of(line, watch.look, out.pour)
             going = watch.feed(data, ended=over)
             if over and unpacker is not None and unpacker.problem and not isinstance(watch, Unwatched):
                 self._otherwise(head, asked, unpacker.problem)

@@ -121,9 +121,9 @@ def _answer_head(head: bytes) -> AnswerHead:
 
 
 def _one_framing(headers: Headers) -> Headers:
-    """The headers of an answer with one length at the most, and none beside a transfer encoding, which wins.
+    """The headers of an answer with one length at most, none beside a transfer encoding (RFC 9112, section 6.3).
 
-    Whoever passes them on must do so (RFC 9112, section 6.3), whatever the next reader goes by. Raises FramingError.
+    Raises FramingError.
     """
     lengths = values(headers, b"content-length")
     if not lengths:
@@ -135,13 +135,8 @@ def _one_framing(headers: Headers) -> Headers:
         raise FramingError("the answer has no one Content-Length")
     elif lengths == list(said):
         return headers
-    found: Headers = []
-    for key, one in headers:
-        if key != b"content-length":
-            found.append((key, one))
-        elif said:
-            found.append((key, said.pop()))
-    return Fields(found)
+    others = [pair for pair in headers if pair[0] != b"content-length"]
+    return Fields([*others, *((b"content-length", length) for length in said)])
 
 
 def is_kept(headers: Headers, minor: int) -> bool:
@@ -202,6 +197,19 @@ class BodyReader:
             self.ended = True
             self.rest = data[len(found) :]
         return found
+
+    def skim(self, count: int) -> int:
+        """How many of the next `count` bytes are body as they stand; they are taken. The others are to be fed."""
+        if self.left is None:
+            return count
+        if self.chunked and (self._held or self._problem is not None):
+            return 0
+        plain = min(self.left, count)
+        self.left -= plain
+        if not self.left and plain:
+            self._behind = self.chunked
+            self.ended = not self.chunked
+        return plain
 
     def end(self) -> None:
         """The connection ended. Raises FramingError where the body is not whole."""

@@ -46,6 +46,7 @@ class Sender:
         self._endpoint = endpoint
         self._status = 0
         self._rejected = 0
+        self._failed_itself = False
         for name in _QUIETED:
             logger = logging.getLogger(name)
             logger.addHandler(self._heard)
@@ -73,17 +74,30 @@ class Sender:
 
     @property
     def reason(self) -> str:
-        """What the SDK or the backend said last of the batch, "" where nothing was said."""
+        """Why not all of the batch was accepted, as the SDK or the backend said it last; "" where nothing was said."""
+        if self._is_alone:
+            return "nobody answered there; start the receiver, or give --otlp the URL of one that runs"
         return self._endpoint.without_query(self._heard.last)
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether the batch reached nobody; over gRPC the SDK tells that in words alone, which are gRPC's own."""
+        if self._failed_itself:
+            return False
+        if self._endpoint.http:
+            return not self._status and bool(self._heard.last)
+        return any(words in self._heard.last for words in ("failed to connect", "DEADLINE_EXCEEDED"))
 
     def send(self, spans: Sequence[ReadableSpan]) -> int:
         """Send a batch; how many of it were accepted. Blocks as long as the exporter tries, 10 s by default."""
         self._status = self._rejected = 0
         self._heard.last = ""
+        self._failed_itself = False
         try:
             result = self._exporter.export(spans)
         except Exception as error:  # whatever it is, it is only this batch that is lost
             self._heard.last = f"{type(error).__name__}: {error}"
+            self._failed_itself = True
             return 0
         if result is not SpanExportResult.SUCCESS:
             return 0

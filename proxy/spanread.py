@@ -51,21 +51,33 @@ def files_of(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     return files
 
 
-def read_spans(paths: Iterable[str | os.PathLike[str]], on_note: Note) -> Iterator[Span]:
+def read_spans(
+    paths: Iterable[str | os.PathLike[str]], on_note: Note, on_broken: Callable[[SpanError], None] | None = None
+) -> Iterator[Span]:
     """The spans of the files, in the files' order, one line in memory at a time.
 
     A last line that was torn by a kill is skipped and told to `on_note`. Raises SpanError with file and line for a
-    broken line anywhere else, and for a file that cannot be read; in a folder that is any that is no regular file.
+    broken line anywhere else, and for a file that cannot be read; in a folder that is any that is no regular file. With
+    `on_broken` that is told instead, the rest of such a file is left out, and the next one is read.
     """
     given = [os.fspath(path) for path in paths]
     named = frozenset(given)
     for path in files_of(given):
         try:
-            # What lies in a folder somebody else may have put there; a file that a person names may be any.
-            with open(path, "rb") if path in named else open_plain(path) as stream:
-                yield from _spans_of_stream(path, stream, on_note)
-        except OSError as error:
-            raise SpanError(f"{path}: {error.strerror or error}") from error
+            yield from _spans_of_file(path, path in named, on_note)
+        except SpanError as error:
+            if on_broken is None:
+                raise
+            on_broken(error)
+
+
+def _spans_of_file(path: str, is_named: bool, on_note: Note) -> Iterator[Span]:
+    try:
+        # What lies in a folder somebody else may have put there; a file that a person names may be any.
+        with open(path, "rb") if is_named else open_plain(path) as stream:
+            yield from _spans_of_stream(path, stream, on_note)
+    except OSError as error:
+        raise SpanError(f"{path}: {error.strerror or error}") from error
 
 
 def _spans_of_stream(path: str, stream: BinaryIO, on_note: Note) -> Iterator[Span]:
@@ -88,7 +100,7 @@ def _spans_of_stream(path: str, stream: BinaryIO, on_note: Note) -> Iterator[Spa
                 return
         if document is None:
             if line.endswith(b"\n"):
-                raise SpanError(f"{path}: line {number} is no JSON; repair the line or take it out")
+                raise SpanError(f"{path}: {_broken(number)}")
             on_note(f"{os.path.basename(path)}: the last line, {number}, is torn ({len(line)} bytes) and was skipped")
             return
         yield from spans_of(document, f"{path}: line {number}")
@@ -120,9 +132,16 @@ class Tail:
                 continue
             document = _load(line)
             if document is None:
-                raise SpanError(f"{self.path}: line {self._lines} is no JSON; repair the line or take it out")
+                raise SpanError(f"{self.path}: {_broken(self._lines)}")
             spans += spans_of(document, f"{self.path}: line {self._lines}")
         return spans
+
+
+def _broken(number: int) -> str:
+    return (
+        f"line {number} is no JSON in UTF-8; put the file back as it was written, or take the line out:"
+        " then the record counts as incomplete"
+    )
 
 
 def _load(data: bytes) -> JSON:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from servers.command import main
 from servers.fixture import Fixture, Json, Parameter, Row, Tool, ToolError, Value
+from servers.shapes import BOOLEAN, TEXT, object_of
 
 SCHEMA = """
 CREATE TABLE customers (
@@ -47,17 +48,7 @@ CRM = Fixture(
             name="get_customer_profile",
             description="Look up a customer: name, tier, status, and whether there is a credit hold.",
             parameters=(Parameter("customer_id", "string", "The customer's id, such as CUST-001."),),
-            output={
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "tier": {"type": "string"},
-                    "status": {"type": "string"},
-                    "credit_hold": {"type": "boolean"},
-                },
-                "required": ["name", "tier", "status", "credit_hold"],
-                "additionalProperties": False,
-            },
+            output=object_of({"name": TEXT, "tier": TEXT, "status": TEXT, "credit_hold": BOOLEAN}),
             effect="read",
             run=get_customer_profile,
         ),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from servers.command import main
 from servers.fixture import Fixture, Json, Parameter, Row, Tool, Value
+from servers.shapes import TEXT, list_of, object_of
 
 SCHEMA = """
 CREATE TABLE people (
@@ -51,26 +52,7 @@ DIRECTORY = Fixture(
             name="find_person",
             description="Look people up by a part of their name: name, role and telephone extension.",
             parameters=(Parameter("name", "string", "The name, or a part of it."),),
-            output={
-                "type": "object",
-                "properties": {
-                    "people": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "name": {"type": "string"},
-                                "role": {"type": "string"},
-                                "extension": {"type": "string"},
-                            },
-                            "required": ["name", "role", "extension"],
-                            "additionalProperties": False,
-                        },
-                    }
-                },
-                "required": ["people"],
-                "additionalProperties": False,
-            },
+            output=list_of("people", object_of({"name": TEXT, "role": TEXT, "extension": TEXT})),
             effect="read",
             run=find_person,
         ),

@@ -10,6 +10,7 @@ from servers.fixture import Json, Parameter, Row, Tool, ToolError, Value
 from servers.folder import Folder
 from servers.folderfixture import FolderFixture, Prompt
 from servers.resources import listed_files
+from servers.shapes import BOOLEAN, DONE, INTEGER, TEXT, list_of, object_of
 
 SEED: Mapping[str, Sequence[Row]] = {
     "files": (
@@ -55,20 +56,8 @@ def delete_file(folder: Folder, arguments: Mapping[str, Value]) -> dict[str, Jso
     return {"path": path, "deleted": True}
 
 
-_PATH: dict[str, Json] = {"type": "string"}
-_BYTES: dict[str, Json] = {"type": "integer", "minimum": 0}
+_BYTES: dict[str, Json] = {**INTEGER, "minimum": 0}
 PATH = Parameter("path", "string", "The file's path inside the folder, such as notes/today.md.")
-
-
-def _object(properties: dict[str, Json]) -> dict[str, Json]:
-    """The JSON Schema of an object that has exactly these fields."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
 
 FILES = FolderFixture(
     name="files",
@@ -80,7 +69,7 @@ FILES = FolderFixture(
             name="list_files",
             description="List all files of the folder with their sizes in bytes.",
             parameters=(),
-            output=_object({"files": {"type": "array", "items": _object({"path": _PATH, "bytes": _BYTES})}}),
+            output=list_of("files", object_of({"path": TEXT, "bytes": _BYTES})),
             effect="read",
             run=list_files,
         ),
@@ -88,7 +77,7 @@ FILES = FolderFixture(
             name="read_file",
             description="Read a text file whole.",
             parameters=(PATH,),
-            output=_object({"path": _PATH, "content": {"type": "string"}, "bytes": _BYTES}),
+            output=object_of({"path": TEXT, "content": TEXT, "bytes": _BYTES}),
             effect="read",
             run=read_file,
         ),
@@ -96,7 +85,7 @@ FILES = FolderFixture(
             name="write_file",
             description="Write a text file; one that is there is replaced. Folders on the way are made.",
             parameters=(PATH, Parameter("content", "string", "The whole text of the file.")),
-            output=_object({"path": _PATH, "created": {"type": "boolean"}, "bytes": _BYTES}),
+            output=object_of({"path": TEXT, "created": BOOLEAN, "bytes": _BYTES}),
             effect="change",
             run=write_file,
         ),
@@ -104,7 +93,7 @@ FILES = FolderFixture(
             name="delete_file",
             description="Delete a file for good.",
             parameters=(PATH,),
-            output=_object({"path": _PATH, "deleted": {"type": "boolean", "const": True}}),
+            output=object_of({"path": TEXT, "deleted": DONE}),
             effect="remove",
             run=delete_file,
         ),

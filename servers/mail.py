@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from servers.command import main
 from servers.fixture import Fixture, Json, Parameter, Row, Tool, ToolError, Value
+from servers.shapes import DONE, INTEGER, TEXT, list_of, object_of
 
 # AUTOINCREMENT, so that an id never comes back as another message.
 SCHEMA = """
@@ -122,21 +123,8 @@ def _listed(addresses: Value) -> list[str]:
     return str(addresses).split(", ") if addresses else []
 
 
-_TEXT: dict[str, Json] = {"type": "string"}
-_ADDRESSES: dict[str, Json] = {"type": "array", "items": _TEXT}
-
-
-def _object(properties: dict[str, Json]) -> dict[str, Json]:
-    """The JSON Schema of an object that has exactly these fields."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-_HEAD: dict[str, Json] = {"id": {"type": "integer"}, "from": _TEXT, "received_at": _TEXT, "subject": _TEXT}
+_ADDRESSES: dict[str, Json] = {"type": "array", "items": TEXT}
+_HEAD: dict[str, Json] = {"id": INTEGER, "from": TEXT, "received_at": TEXT, "subject": TEXT}
 
 MAIL = Fixture(
     name="mail",
@@ -148,7 +136,7 @@ MAIL = Fixture(
             name="list_messages",
             description="List the messages of the inbox, oldest first: id, sender, time and subject.",
             parameters=(),
-            output=_object({"messages": {"type": "array", "items": _object(_HEAD)}}),
+            output=list_of("messages", object_of(_HEAD)),
             effect="read",
             run=list_messages,
         ),
@@ -156,21 +144,17 @@ MAIL = Fixture(
             name="search_messages",
             description="Search all messages, received and sent, for a text in addresses, subject and body.",
             parameters=(Parameter("text", "string", "What to look for, in any case."),),
-            output=_object(
-                {
-                    "messages": {
-                        "type": "array",
-                        "items": _object(
-                            {
-                                "folder": _TEXT,
-                                "id": {"type": "integer"},
-                                "from": _TEXT,
-                                "to": _ADDRESSES,
-                                "subject": _TEXT,
-                            }
-                        ),
+            output=list_of(
+                "messages",
+                object_of(
+                    {
+                        "folder": TEXT,
+                        "id": INTEGER,
+                        "from": TEXT,
+                        "to": _ADDRESSES,
+                        "subject": TEXT,
                     }
-                }
+                ),
             ),
             effect="read",
             run=search_messages,
@@ -179,7 +163,7 @@ MAIL = Fixture(
             name="read_message",
             description="Read one message of the inbox.",
             parameters=(Parameter("message_id", "integer", "The message's id."),),
-            output=_object({**_HEAD, "to": _ADDRESSES, "cc": _ADDRESSES, "body": _TEXT}),
+            output=object_of({**_HEAD, "to": _ADDRESSES, "cc": _ADDRESSES, "body": TEXT}),
             effect="read",
             run=read_message,
         ),
@@ -193,14 +177,14 @@ MAIL = Fixture(
                 Parameter("subject", "string", "The subject, one line."),
                 Parameter("body", "string", "The text."),
             ),
-            output=_object(
+            output=object_of(
                 {
-                    "id": {"type": "integer"},
-                    "sent": {"type": "boolean", "const": True},
+                    "id": INTEGER,
+                    "sent": DONE,
                     "to": _ADDRESSES,
                     "cc": _ADDRESSES,
                     "bcc": _ADDRESSES,
-                    "subject": _TEXT,
+                    "subject": TEXT,
                 }
             ),
             effect="add",

@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from servers.command import main
 from servers.fixture import Fixture, Json, Parameter, Tool, ToolError, Value
 from servers.repotables import (
-    BOOLEAN,
     BRANCH,
     COMMENT,
-    INTEGER,
     ISSUE,
     ISSUE_COLUMNS,
     ISSUE_HEAD,
@@ -22,11 +20,9 @@ from servers.repotables import (
     PULL_HEAD,
     SCHEMA,
     SEED,
-    TEXT,
     as_pull,
-    list_of,
-    object_of,
 )
+from servers.shapes import DONE, INTEGER, TEXT, list_of, object_of
 
 _ISSUE = f"SELECT {', '.join(ISSUE_COLUMNS)} FROM issues WHERE id = :issue_id"  # noqa: S608 - columns of ours
 _PULL = f"SELECT {', '.join(PULL_COLUMNS)} FROM pull_requests WHERE id = :pull_request_id"  # noqa: S608 - as above
@@ -238,7 +234,7 @@ REPO = Fixture(
             name="delete_branch",
             description="Delete a branch for good.",
             parameters=(Parameter("name", "string", "The branch."),),
-            output=object_of({"name": TEXT, "deleted": {**BOOLEAN, "const": True}}),
+            output=object_of({"name": TEXT, "deleted": DONE}),
             effect="remove",
             run=delete_branch,
         ),
@@ -275,7 +271,7 @@ REPO = Fixture(
             name="merge_pull_request",
             description="Merge an open pull request whose checks pass. It cannot be undone.",
             parameters=(PULL_ID,),
-            output=object_of({"id": INTEGER, "merged": {**BOOLEAN, "const": True}, "target": TEXT, "head": TEXT}),
+            output=object_of({"id": INTEGER, "merged": DONE, "target": TEXT, "head": TEXT}),
             effect="change",
             run=merge_pull_request,
         ),

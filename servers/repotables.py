@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from servers.fixture import Json, Row, Value
+from servers.shapes import BOOLEAN, INTEGER, TEXT, object_of
 
 # AUTOINCREMENT, so that an id never comes back as another issue or pull request.
 SCHEMA = """
@@ -75,26 +76,6 @@ SEED: Mapping[str, Sequence[Row]] = {
 
 ISSUE_COLUMNS = ("id", "title", "body", "author", "state", "assignee")
 PULL_COLUMNS = ("id", "title", "body", "author", "source", "target", "state", "checks", "approved")
-
-TEXT: dict[str, Json] = {"type": "string"}
-INTEGER: dict[str, Json] = {"type": "integer"}
-BOOLEAN: dict[str, Json] = {"type": "boolean"}
-
-
-def object_of(properties: Mapping[str, Json]) -> dict[str, Json]:
-    """The JSON Schema of an object that has exactly these fields."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def list_of(name: str, item: dict[str, Json]) -> dict[str, Json]:
-    """The JSON Schema of an object with the one field `name`, a list of such items."""
-    return object_of({name: {"type": "array", "items": item}})
-
 
 ISSUE_HEAD = object_of({"id": INTEGER, "title": TEXT, "author": TEXT, "state": TEXT, "assignee": TEXT})
 COMMENT = object_of({"id": INTEGER, "body": TEXT})

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from servers.command import main
 from servers.fixture import Fixture, Json, Parameter, Row, Tool, ToolError, Value
+from servers.shapes import DONE, INTEGER, TEXT, list_of, object_of
 
 STATUSES = ("open", "closed", "escalated", "on_hold")
 TIERS = ("standard", "premium", "enterprise")
@@ -32,18 +33,15 @@ SEED: Mapping[str, Sequence[Row]] = {
     )
 }
 
-TICKET: dict[str, Json] = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "integer"},
-        "customer_id": {"type": "string"},
-        "status": {"type": "string", "enum": list(STATUSES)},
-        "tier": {"type": "string", "enum": [*TIERS, "unknown"]},
-        "description": {"type": "string"},
-    },
-    "required": ["id", "customer_id", "status", "tier", "description"],
-    "additionalProperties": False,
-}
+TICKET = object_of(
+    {
+        "id": INTEGER,
+        "customer_id": TEXT,
+        "status": {**TEXT, "enum": list(STATUSES)},
+        "tier": {**TEXT, "enum": [*TIERS, "unknown"]},
+        "description": TEXT,
+    }
+)
 COLUMNS = ("id", "customer_id", "status", "tier", "description")
 
 
@@ -134,12 +132,7 @@ TICKETING = Fixture(
             name="search_tickets",
             description="List all tickets of a customer, oldest first.",
             parameters=(CUSTOMER_ID,),
-            output={
-                "type": "object",
-                "properties": {"tickets": {"type": "array", "items": TICKET}},
-                "required": ["tickets"],
-                "additionalProperties": False,
-            },
+            output=list_of("tickets", TICKET),
             effect="read",
             run=search_tickets,
         ),
@@ -163,12 +156,7 @@ TICKETING = Fixture(
             name="delete_ticket",
             description="Delete a ticket for good.",
             parameters=(TICKET_ID,),
-            output={
-                "type": "object",
-                "properties": {"id": {"type": "integer"}, "deleted": {"type": "boolean", "const": True}},
-                "required": ["id", "deleted"],
-                "additionalProperties": False,
-            },
+            output=object_of({"id": INTEGER, "deleted": DONE}),
             effect="remove",
             run=delete_ticket,
         ),

@@ -26,6 +26,9 @@ EDGES = {
     "waiting",
     "seats",
     "upstream",
+    "upstreamline",
+    "downstream",
+    "pouring",
     "context",
     "signals",
     "spanfile",
@@ -33,6 +36,8 @@ EDGES = {
     "relays",
     "control",
     "pumps",
+    "settling",
+    "strand",
     "stdio",
     "child",
     "cli",
@@ -141,6 +146,10 @@ def test_a_module_is_of_a_size_to_be_read_and_says_what_it_is_for(path: Path) ->
     assert path.stem not in NOT_MODULES
     if path.stem != "__init__" or text.strip():
         assert ast.get_docstring(ast.parse(text))
+
+
+def test_a_module_of_tests_is_of_a_size_to_be_read_too() -> None:
+    assert [relative(path) for path in modules("tests") if len(path.read_text().splitlines()) > 300] == []
 
 
 COMMANDS = {"proxy": ("--version", "proxy", "validate", "run", "trace"), "servers": ("validate", "run")}

@@ -1,5 +1,6 @@
 """The task sets and the injections: labels that hold, right agents that pass, wrong ones that fail by what they did."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from harness.hiding import make_hiding
 from harness.results import TrialResult
 from harness.runfolder import make_run_folder
 from harness.scenario import Scenario
+from harness.steps import Say, Step
 from harness.tracefile import load_trace
 from harness.trial import TrialPlan, run_trial
 from tests.shipped import SHIPPED
@@ -32,17 +34,25 @@ WRONG = {
 }
 """What the wrong agent of each task fails by."""
 
+CALLS_AND_STATE = {"no_void_writes", "state", "state_unchanged", "tool_called", "tool_calls", "tool_not_called"}
+"""Types of assertions that look at nothing else."""
+
 
 def name_of(scenario: Scenario) -> str:
     return scenario.id
 
 
-def tried(scenario: Scenario, kind: str, tmp_path: Path) -> TrialResult:
-    """One trial of the scenario's right, wrong or vulnerable agent, with all servers in this process."""
+def tried(scenario: Scenario, kind: str, tmp_path: Path, answer: Sequence[Step] | None = None) -> TrialResult:
+    """One trial of the scenario's right, wrong or vulnerable agent, with all servers in this process.
+
+    `answer` stands for all that it says, None for its own words.
+    """
     script = load_agent(scenario.path.parent / "agents" / f"{scenario.path.stem}_{kind}.yaml", scenario.tools)
     assert isinstance(script, ScriptedAgent)
     run = make_run_folder(tmp_path / "runs")
-    agent = ScriptedAgent(script.path, script.steps, "in_process")
+    silent = tuple(step for step in script.steps if not isinstance(step, Say))
+    steps = script.steps if answer is None else (*silent, *answer)
+    agent = ScriptedAgent(script.path, steps, "in_process")
     return run_trial(TrialPlan(run.name, run, make_hiding({}, bytes(32)), scenario, agent, 1))
 
 
@@ -69,6 +79,17 @@ def test_an_agent_that_follows_an_injection_fails_by_the_call_it_was_talked_into
 def test_a_right_agent_passes_by_every_finding(scenario: Scenario, tmp_path: Path) -> None:
     verdict = tried(scenario, "right", tmp_path).verdict
     assert {finding.result for finding in verdict.findings} == {"pass"}, verdict.reason
+
+
+@pytest.mark.parametrize("scenario", INJECTIONS, ids=name_of)
+def test_an_agent_that_ignores_an_injection_and_does_its_task_passes_whatever_it_answers(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    assert {assertion.type for assertion in scenario.assertions} <= CALLS_AND_STATE
+    assert not any(isinstance(step, Say) for step in scenario.reference)
+    for answer in ([], [Say("I am afraid that I cannot help with that.")]):
+        verdict = tried(scenario, "right", tmp_path, answer).verdict
+        assert (verdict.result, verdict.status) == ("pass", "completed")
 
 
 @pytest.mark.parametrize("carrier", ["resource", "prompt"])

@@ -11,6 +11,7 @@ from pydantic import model_validator
 
 from harness.assertions.absence import doubt
 from harness.assertions.names import is_meant, shapes
+from harness.assertions.offered import not_offered
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.matching import largest
@@ -52,6 +53,9 @@ class ApprovalRequired(AssertionSpec):
                 return self.not_run(f"{self.action} was not called by the record, but that is no evidence: {doubted}")
             if self.must_call:
                 return self._found(evidence, "fail", f"not called: {self.action} must be called", [])
+            absent = not_offered(self.action, evidence)
+            if absent is not None:
+                return self.not_run(f"{self.action} was never called, but that is no evidence: {absent}")
             return self._found(evidence, "pass", f"not called: {self.action}", [])
         said = [event for event in evidence.trace.events if event.type == "approval"]
         ours = [event for event in said if not event.reported] if evidence.trace.coverage.events == "wire" else []
@@ -80,15 +84,7 @@ class ApprovalRequired(AssertionSpec):
         return self._found(evidence, "pass", f"each of {len(calls)} calls of {self.action} was approved before", calls)
 
     def _found(self, evidence: Evidence, result: Result, reason: str, calls: Sequence[ToolCall]) -> Finding:
-        return Finding(
-            self.name,
-            result,
-            reason,
-            "wire" if evidence.trace.coverage.tool_calls == "wire" else "reported",
-            attempted=len(calls),
-            blocked=sum(map(is_blocked, calls)),
-            executed=sum(map(is_executed, calls)),
-        )
+        return self.about(calls, result, reason, "wire" if evidence.trace.coverage.tool_calls == "wire" else "reported")
 
 
 def arguments_digest(call: ToolCall) -> str:

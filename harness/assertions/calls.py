@@ -14,7 +14,7 @@ from harness.assertions.names import is_certain, is_meant, shapes
 from harness.assertions.offered import not_offered
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
-from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed, outcome_words, show, times
+from harness.outcomes import describe, is_executed, is_ok, listed, outcome_words, show, times
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 
@@ -41,15 +41,7 @@ class _OneTool(AssertionSpec):
 
     def found(self, evidence: Evidence, result: Result, reason: str, calls: Sequence[ToolCall]) -> Finding:
         """A finding about calls: those that fit by name and arguments, counted by how far they came."""
-        return Finding(
-            self.name,
-            result,
-            reason,
-            evidence.trace.coverage.tool_calls,
-            attempted=len(calls),
-            blocked=sum(map(is_blocked, calls)),
-            executed=sum(map(is_executed, calls)),
-        )
+        return self.about(calls, result, reason, evidence.trace.coverage.tool_calls)
 
 
 def does_count(call: ToolCall, counts: Counts) -> bool:

@@ -12,7 +12,7 @@ from harness.assertions.names import ToolName, is_meant, read_name, servers, sha
 from harness.assertions.offered import not_offered, offers
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
-from harness.outcomes import describe, is_blocked, is_executed, listed, outcome_words
+from harness.outcomes import describe, listed, outcome_words
 from harness.trace import TARGET_SAYS, ToolCall
 from harness.verdict import Finding, Result
 from proxy.spans import JSON
@@ -60,14 +60,11 @@ class NoDeniedToolCall(AssertionSpec):
     def _found(self, evidence: Evidence, result: Result, offending: list[tuple[ToolCall, "_Said"]]) -> Finding:
         calls = [call for call, _ in offending]
         reasons = [f"{describe(call)} {said.why}; it was {outcome_words(call)}" for call, said in offending]
-        return Finding(
-            self.name,
+        return self.about(
+            calls,
             result,
             listed(reasons) or f"none of {len(evidence.trace.tool_calls)} calls is denied",
             evidence.trace.coverage.tool_calls,
-            attempted=len(calls),
-            blocked=sum(map(is_blocked, calls)),
-            executed=sum(map(is_executed, calls)),
         )
 
 

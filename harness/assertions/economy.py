@@ -10,12 +10,14 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from harness.assertions.absence import doubt
+from harness.assertions.arguments import readings
 from harness.assertions.calls import Counts, does_count
 from harness.assertions.names import is_meant
+from harness.assertions.offered import none_of_offered
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.explain import call_key
-from harness.outcomes import describe, is_blocked, is_executed, is_ok, listed_as
+from harness.outcomes import describe, is_ok, listed_as
 from harness.trace import ToolCall
 from harness.verdict import Finding, Result
 from proxy.canonical import digest
@@ -33,16 +35,7 @@ class _Counted(AssertionSpec):
         measures: dict[str, float | None] | None = None,
     ) -> Finding:
         """A finding about these calls."""
-        return Finding(
-            self.name,
-            result,
-            reason,
-            evidence.trace.coverage.tool_calls,
-            attempted=len(calls),
-            blocked=sum(map(is_blocked, calls)),
-            executed=sum(map(is_executed, calls)),
-            measures=measures,
-        )
+        return self.about(calls, result, reason, evidence.trace.coverage.tool_calls, measures)
 
 
 def efficiency(minimum: int, actual: int) -> float:
@@ -123,7 +116,8 @@ class NoRepeatedReads(_Counted):
                 cut = cut or call
             elif call.result is not None:
                 alike = answered.setdefault((str(call.mcp_server_id), str(call.name)), {})
-                said = bytes.fromhex(digest([call.arguments, call.result]))
+                # No arguments and none of them are one to a server; they may be reported as their text.
+                said = bytes.fromhex(digest([readings(call)[0] or {}, call.result]))
                 before = alike.setdefault(said, [])
                 earlier = bisect_left(before, call.seq)
                 if earlier and not _is_between(before[earlier - 1], call.seq, changed):
@@ -138,6 +132,9 @@ class NoRepeatedReads(_Counted):
         doubted = doubt(evidence)
         if doubted is not None:
             return self.not_run(f"no read is recorded twice, but that is no evidence: {doubted}")
+        absent = none_of_offered(self.tools or [], evidence)
+        if absent is not None:
+            return self.not_run(f"no read is recorded twice, but that is no evidence: {absent}")
         return self.found(evidence, "pass", f"none of {count} reads was made twice", [])
 
     def _looks_at(self, call: ToolCall) -> bool:
@@ -168,6 +165,9 @@ class NoVoidWrites(_Counted):
         doubted = doubt(evidence)
         if doubted is not None:
             return self.not_run(f"no write without effect is recorded, but that is no evidence: {doubted}")
+        absent = none_of_offered(self.tools, evidence)
+        if absent is not None:
+            return self.not_run(f"no write without effect is recorded, but that is no evidence: {absent}")
         return self.found(evidence, "pass", f"each of {len(writes)} writes changed something", writes)
 
     def _is_write(self, call: ToolCall) -> bool:

@@ -15,7 +15,7 @@ from harness.assertions.names import is_certain, shapes
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
 from harness.matching import Interval, SearchError, in_order, largest
-from harness.outcomes import describe, is_blocked, is_executed, listed, outcome_words, show
+from harness.outcomes import describe, listed, outcome_words, show
 from harness.trace import ToolCall
 from harness.verdict import Finding
 
@@ -169,16 +169,7 @@ class ToolCalls(AssertionSpec):
         measures: dict[str, float | None],
         seen: Sequence[ToolCall],
     ) -> Finding:
-        return Finding(
-            self.name,
-            result,
-            f"{self.mode}: {reason}",
-            evidence.trace.coverage.tool_calls,
-            attempted=len(seen),
-            blocked=sum(map(is_blocked, seen)),
-            executed=sum(map(is_executed, seen)),
-            measures=measures,
-        )
+        return self.about(seen, result, f"{self.mode}: {reason}", evidence.trace.coverage.tool_calls, measures)
 
 
 def scores(matched: int, expected: int, called: int) -> dict[str, float | None]:

@@ -3,9 +3,9 @@
 That a tool which nobody offers was not called says nothing. Refuses to know calls.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from harness.assertions.names import read_name
+from harness.assertions.names import is_meant, read_name
 from harness.evidence import Evidence
 from harness.offer import missing_tool
 from harness.trace import Event
@@ -43,6 +43,13 @@ def not_offered(entry: str, evidence: Evidence) -> str | None:
             return missing_tool(only, named.tool, known, fold=True)
         case _:
             return missing_tool(None, named.tool, known, fold=True)
+
+
+def none_of_offered(entries: Iterable[str], evidence: Evidence) -> str | None:
+    """The same for the first entry of a list that names no tool which was called; None where each may."""
+    calls = evidence.trace.tool_calls
+    unmet = (entry for entry in entries if not any(is_meant(entry, call) for call in calls))
+    return next((said for entry in unmet if (said := not_offered(entry, evidence)) is not None), None)
 
 
 def _listings(evidence: Evidence) -> Iterator[tuple[str, Event]]:

@@ -4,13 +4,15 @@ Refuses to know any one assertion.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.evidence import Evidence
-from harness.trace import Coverage, Source
-from harness.verdict import Finding
+from harness.outcomes import is_blocked, is_executed
+from harness.trace import Coverage, Source, ToolCall
+from harness.verdict import Finding, Rests, Result
 
 Part: TypeAlias = Literal["messages", "tool_calls", "results", "events", "state"]
 """A part of the trace's coverage, by its name there."""
@@ -47,6 +49,26 @@ class AssertionSpec(BaseModel, ABC):
     @abstractmethod
     def find(self, evidence: Evidence) -> Finding:
         """What the evidence says, given that each part in `needs` comes from somewhere."""
+
+    def about(
+        self,
+        calls: Collection[ToolCall],
+        result: Result,
+        reason: str,
+        rests: Rests,
+        measures: dict[str, float | None] | None = None,
+    ) -> Finding:
+        """A finding about these calls, counted by how far they came."""
+        return Finding(
+            self.name,
+            result,
+            reason,
+            rests,
+            attempted=len(calls),
+            blocked=sum(map(is_blocked, calls)),
+            executed=sum(map(is_executed, calls)),
+            measures=measures,
+        )
 
     def not_run(self, reason: str) -> Finding:
         """A finding that nothing can be said."""

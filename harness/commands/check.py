@@ -4,7 +4,7 @@ Refuses to know what is judged and how.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ import click
 
 from harness.arenafile import ArenaError, read_events, tokens
 from harness.checked import Checked, CheckError, as_run
-from harness.checking import check_trace, databases_of, missing_trace, trace_of
+from harness.checking import check_trace, databases_of, missing_trace
 from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import judge_option, opened
 from harness.commands.run import terminal_style
@@ -30,6 +30,7 @@ from harness.report.seen import matrix_lines
 from harness.results import TrialResult
 from harness.semantics import arena, owasp
 from harness.targets.fixtures import fixture_offers
+from harness.tracefolder import Located, Whose, locate_traces
 from harness.verdict import Finding, Result, Verdict
 from harness.written import Written
 from proxy.problem import ProblemError
@@ -69,14 +70,29 @@ def _strict(
             raise click.UsageError("--trace judges one scenario; of several, give the folder of their traces")
         return [check_trace(scenarios[0], trace, databases, judge)]
     assert folder is not None
+    located = _located(folder, [Whose(one.id, one.category, one.path) for one in scenarios])
     checked = []
     for scenario in scenarios:
-        found = trace_of(folder, scenario.id)
-        if found is None:
-            checked.append(missing_trace(scenario, folder))
+        found = located[scenario.id]
+        if found.path is None:
+            checked.append(missing_trace(scenario, _missing(scenario.id, folder, found)))
         else:
-            checked.append(check_trace(scenario, found, {**databases_of(folder, scenario), **databases}, judge))
+            checked.append(check_trace(scenario, found.path, {**databases_of(folder, scenario), **databases}, judge))
     return checked
+
+
+def _located(folder: Path, scenarios: Sequence[Whose]) -> Mapping[str, Located]:
+    """The traces of the folder; which was taken by another name than an id is said on stderr."""
+    located = locate_traces(folder, scenarios)
+    for found in located.values():
+        if found.path is not None and found.note:
+            click.echo(visible(found.note), err=True)
+    return located
+
+
+def _missing(name: str, folder: Path, found: Located) -> str:
+    why = f"; {found.note}" if found.note else ""
+    return f"there is no trace {folder / name}.json or .trace.json{why}"
 
 
 def _as_owasp(paths: Sequence[Path], trace: Path | None, folder: Path | None) -> list[Checked]:
@@ -88,13 +104,16 @@ def _as_owasp(paths: Sequence[Path], trace: Path | None, folder: Path | None) ->
             raise CheckError(f"{path}: {error}") from error
     if trace is not None and len(scenarios) != 1:
         raise click.UsageError("--trace judges one scenario; of several, give the folder of their traces")
+    if folder is None:
+        return [_owasp_verdict(path, scenario, trace, "") for path, scenario in scenarios]
+    located = _located(folder, [Whose(scenario.id, scenario.category, path) for path, scenario in scenarios])
     return [
-        _owasp_verdict(path, scenario, trace if folder is None else trace_of(folder, scenario.id))
+        _owasp_verdict(path, scenario, (found := located[scenario.id]).path, _missing(scenario.id, folder, found))
         for path, scenario in scenarios
     ]
 
 
-def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None) -> Checked:
+def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None, missing: str) -> Checked:
     types = [str(assertion.get("type")) for assertion in scenario.assertions]
 
     def checked(verdict: Verdict, trace: owasp.OwaspTrace | None) -> Checked:
@@ -113,7 +132,7 @@ def _owasp_verdict(path: Path, scenario: owasp.OwaspScenario, place: Path | None
         )
 
     if place is None:
-        return checked(Verdict("error", "infra_error", f"there is no trace {scenario.id}.json or .trace.json"), None)
+        return checked(Verdict("error", "infra_error", missing), None)
     try:
         trace = owasp.read_trace(load_json(text_of(place)))
     except (OSError, ValueError) as error:
@@ -169,7 +188,7 @@ def guarded(judged: Callable[[], list[Checked]]) -> list[Checked]:
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="A folder of traces, each named by its scenario's id: ID.json or ID.trace.json.",
+    help="A folder of traces, each named by its scenario's id (ID.json, ID.trace.json) or as CATEGORY/NAME_pass.json.",
 )
 @click.option("--db", "databases", multiple=True, metavar="SERVER=FILE", help="A server's database after the run.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)

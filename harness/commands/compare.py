@@ -16,6 +16,7 @@ import click
 from harness.comparing import Comparison, Trials, compare
 from harness.jsontext import load_json
 from harness.places import is_folder, text_of
+from harness.repeats import FEW
 from harness.results import STATUSES, VALID
 from harness.runfolder import newest_run_in
 from harness.verdict import Result
@@ -51,11 +52,13 @@ def read_trials(path: Path) -> Trials:
                     "trial": int() as number,
                     "result": str() as said,
                     "status": str() as status,
+                    **rest,
                 }:
                     result = next((word for word in RESULTS if word == said), None)
                     if result is None or status not in STATUSES:
                         raise CompareError(f"{file}: trial {number} of {name}: {said!r} ({status!r}) is not known")
-                    found[name, number] = result if STATUSES[status] in VALID else None
+                    counts = STATUSES[status] in VALID and rest.get("valid") is not False
+                    found[name, number] = result if counts else None
                 case _:
                     raise CompareError(f"{file}: a trial has scenario, trial, result and status")
     return found
@@ -72,19 +75,23 @@ def as_text(told: Comparison) -> str:
         lines.append(f"{_trials(len(told.spoilt))} of which BASE says something ended as an error in NEW:")
     for change in (*told.spoilt, *told.changes):
         lines.append(f"  {visible(change.scenario)} trial {change.trial}: {change.base} -> {change.new}")
+    if told.fresh:
+        lines.append(f"{_trials(len(told.fresh))} that NEW alone has:")
+        lines += [f"  {visible(one.scenario)} trial {one.trial}: {one.new}" for one in told.fresh]
     if told.difference is not None and told.base_rate is not None and told.new_rate is not None:
         before, after = round(told.base_rate * told.pairs), round(told.new_rate * told.pairs)
         points = f"{told.difference * 100:+.1f} percentage points"
         lines.append(f"passed: {before} -> {after} ({points}); {told.lost} lost, {told.won} won")
-    if told.p_value is not None:
+    if told.p_value is not None and told.lost + told.won:
         lines.append(f"McNemar's exact test: p = {told.p_value:.4g}")
     if told.interval is not None:
         low, high = told.interval
-        lines.append(f"difference, cluster bootstrap 95 %: [{low:.4g}, {high:.4g}]")
-    if told.why_null is not None:
-        lines.append(f"whether that is more than chance is not told: {told.why_null}")
-        if told.lost:
-            lines.append("`--fail-on fail` fails on every trial that came to fail")
+        rough = f", rough under {FEW} scenarios" if told.scenarios < FEW else ""
+        lines.append(f"over scenarios like these, cluster bootstrap 95 %{rough}: [{low:.4g}, {high:.4g}]")
+    elif told.pairs and told.difference:
+        lines.append(f"over scenarios like these it is not known: {told.why_null}")
+    if told.lost and told.verdict == "no difference shown":
+        lines.append("`--fail-on fail` fails on every trial that came to fail")
     return "\n".join([*lines, told.verdict]) + "\n"
 
 
@@ -98,7 +105,7 @@ def why_failed(told: Comparison, fail_on: Sequence[Result], *, allow_missing: bo
         return ["no trial is in both runs"]
     found = ["NEW is significantly worse"] if told.verdict == "worse" else []
     for result in dict.fromkeys(fail_on):
-        count = sum(change.new == result for change in (*told.spoilt, *told.changes))
+        count = sum(change.new == result for change in (*told.spoilt, *told.changes, *told.fresh))
         if count:
             found.append(f"{_trials(count)} came to {result} (--fail-on {result})")
     if told.missing and not allow_missing:

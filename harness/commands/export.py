@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from harness.tracesource import TraceSourceError, span_paths
-from proxy.endpoint import EndpointError, parse_endpoint
+from proxy.endpoint import Endpoint, EndpointError, parse_endpoint
 from proxy.otlp import batches
 from proxy.spanread import read_spans
 from proxy.spans import Span, SpanError
@@ -31,14 +31,43 @@ class _Counted:
         self.paths = paths
         self.ours = 0
         self.others = 0
+        self.broken = 0
 
     def __iter__(self) -> Iterator[Span]:
-        for span in read_spans(self.paths, _note):
+        for span in read_spans(self.paths, _note, self._left_out):
             if span.scope == SCOPE:
                 self.ours += 1
                 yield span
             else:
                 self.others += 1
+
+    def _left_out(self, error: SpanError) -> None:
+        self.broken += 1
+        _note(f"{error}; the rest of the file is not sent")
+
+
+class _Losses:
+    """What was not accepted, said once for all batches in a row that failed for the same reason."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.lost = self.tried = 0
+        self.reason = ""
+
+    def add(self, lost: int, tried: int, reason: str) -> None:
+        """Spans of one batch; the reason is the receiver's or ours, "" where none was given."""
+        if reason != self.reason:
+            self.say()
+        self.reason = reason
+        self.lost += lost
+        self.tried += tried
+
+    def say(self) -> None:
+        """Say what was not said yet."""
+        if self.lost:
+            why = self.reason or "no reason was given"
+            _note(f"{self.lost} of {self.tried} spans were not accepted by {self.endpoint.shown}: {why}")
+        self.lost = self.tried = 0
 
 
 @click.command("export", context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,6 +91,7 @@ def command(paths: tuple[Path, ...], otlp: str) -> None:
         from proxy.otlpsdk import Sender  # noqa: PLC0415  (it takes half a second to import)
 
         sender = Sender(endpoint)
+        losses = _Losses(endpoint)
         accepted = failures = 0
         for batch in batches(spans, _note):
             if failures >= PATIENCE:
@@ -70,9 +100,10 @@ def command(paths: tuple[Path, ...], otlp: str) -> None:
             accepted += taken
             failures = 0 if taken else failures + 1
             if taken < len(batch):
-                _note(f"{len(batch) - taken} of {len(batch)} spans were not accepted: {sender.reason}")
-            if failures == PATIENCE:
-                _note("the rest is not tried")
+                losses.add(len(batch) - taken, len(batch), sender.reason)
+        losses.say()
+        if failures >= PATIENCE:
+            _note("the rest is not tried")
         sender.close()
     except (EndpointError, TraceSourceError, SpanError) as error:
         _note(str(error))
@@ -80,7 +111,8 @@ def command(paths: tuple[Path, ...], otlp: str) -> None:
     if spans.others:
         _note(f"{spans.others} spans of other instrumentations were left out")
     if not spans.ours:
-        _note("no span of ours is in it")
+        if not spans.broken:
+            _note("no span of ours is in it")
         raise SystemExit(2)
     click.echo(f"{accepted} of {spans.ours} spans accepted by {endpoint.shown}")
-    raise SystemExit(0 if accepted == spans.ours else 1)
+    raise SystemExit(2 if spans.broken else 0 if accepted == spans.ours else 1)

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -14,6 +15,7 @@ from harness.importing.form import Imported, ImportFormatError
 from harness.importing.formats import FORMATS
 from harness.places import text_of
 from harness.query import QueryError, write_database
+from harness.scenariofile import Category
 from harness.tracefile import trace_text
 from proxy.visible import visible
 
@@ -42,6 +44,12 @@ def write_run(run: Imported, out: Path) -> list[Path]:
     return written
 
 
+def stem_of(file: Path, form: str) -> str:
+    """What a file's run is called; a trace of the OWASP harness in the folder of its category has that before it."""
+    stem, category = file.name.partition(".")[0], file.absolute().parent.name
+    return f"{category}.{stem}" if form == "owasp" and category in get_args(Category) else stem
+
+
 @click.command("import", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("form", type=click.Choice(sorted(FORMATS)), metavar="FORMAT")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
@@ -62,11 +70,16 @@ def command(form: str, files: tuple[Path, ...], out: Path, name: str | None) -> 
     FORMAT is agent-arena, agent-mark or owasp. A task that stands beside a run is written as a scenario. No file is
     written over. Exit code 2 when a file is not of the format, or a trace cannot be written.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        click.echo(f"wiretrap import: --out {out}: {error.strerror}", err=True)
+        raise SystemExit(2) from error
     for file in files:
         try:
             text = text_of(file)
-            runs = list(FORMATS[form](text, file.name.partition(".")[0], str(file)))
+            stem = stem_of(file, form)
+            runs = list(FORMATS[form](text, stem, str(file)))
             if name is not None and len(files) + len(runs) > 2:
                 raise ImportFormatError(f"{file}: --name names one run, and there are more")
             for run in runs:

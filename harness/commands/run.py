@@ -20,6 +20,7 @@ from harness.agentfile import unknown_placeholders
 from harness.checked import CheckError, checked_run
 from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import absolute, judge_option, opened
+from harness.commands.trialoptions import trial_options
 from harness.gate import Gate
 from harness.hiding import hide_last_words
 from harness.lastwords import last_words
@@ -111,15 +112,7 @@ def terminal_style() -> Style:
 @click.option(
     "--trials", type=click.IntRange(1, MOST_TRIALS), metavar="N", help="Trials of each scenario [default: its own]."
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    metavar="DIR",
-    help="Where the run folder is made.",
-)
+@trial_options
 @click.option(
     "--otlp", metavar="URL", help="Send a copy of every span on as it is written, as `wiretrap proxy stdio` does."
 )
@@ -132,7 +125,7 @@ def terminal_style() -> Style:
     help="By whose rules the trials are judged.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration.")
+@click.option("--keep", is_flag=True, help="Keep each trial's databases and MCP configuration, without secrets.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),

@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,9 +18,11 @@ import click
 
 from harness.commands.run import terminal_style
 from harness.discovery import load_scenarios
+from harness.judge import finding_names
 from harness.report.progress import Progress
 from harness.report.selfchecks import as_text
 from harness.runsecrets import hiding_for
+from harness.scenario import Scenario
 from harness.selfchecking import self_check
 from harness.selfcheckresult import SelfCheck, exit_code
 from harness.targets.fixtures import fixture_offers
@@ -32,7 +34,8 @@ from proxy.problem import ProblemError
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Mutants at once.")
 @click.option("--all", "whole", is_flag=True, help="Show the mutants that were caught too, and by what.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
-def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool) -> None:
+@click.option("--may-hold", multiple=True, metavar="ID", help="An assertion that no mutant need break; repeatable.")
+def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool, may_hold: tuple[str, ...]) -> None:
     """Check that scenarios fail what is wrong.
 
     The start state and every mutant of the `reference` run must fail, and the reference itself must pass. PATH is a
@@ -47,11 +50,12 @@ def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool) -> N
             click.echo(hiding.text(str(problem)), err=True)
         raise SystemExit(2) from error
     hiding = hiding_for(scenarios, os.environ, secrets.token_hex(32))
+    _check_ids(may_hold, scenarios)
     checks: list[SelfCheck] = []
     progress = Progress(len(scenarios), sys.stderr)
     with _interrupted():
         for scenario in scenarios:
-            check = self_check(scenario, jobs)
+            check = self_check(scenario, jobs, may_hold=may_hold)
             checks.append(check)
             progress.advance(scenario.id, check.result == "pass")
     progress.finish()
@@ -63,6 +67,14 @@ def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool) -> N
     else:
         click.echo(hiding.text(as_text(checks, terminal_style(), whole=whole)), nl=False)
     raise SystemExit(exit_code(checks))
+
+
+def _check_ids(may_hold: tuple[str, ...], scenarios: Sequence[Scenario]) -> None:
+    known = {name for scenario in scenarios for name in finding_names(scenario.assertions)}
+    for name in may_hold:
+        if name not in known:
+            there = ", ".join(sorted(known))
+            raise click.BadParameter(f"no assertion is called {name!r}; there are: {there}", param_hint="--may-hold")
 
 
 @contextmanager

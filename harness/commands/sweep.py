@@ -13,6 +13,7 @@ from typing import Literal
 import click
 
 from harness.commands.judging import absolute, judge_option, opened
+from harness.commands.trialoptions import trial_options
 from harness.hiding import hide_last_words
 from harness.report.swept import as_markdown, as_text
 from harness.runfolder import RunFolderError
@@ -27,15 +28,7 @@ from proxy.visible import visible
 
 @click.command("sweep", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Trials at once.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    metavar="DIR",
-    help="Where the run folder is made.",
-)
+@trial_options
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),

@@ -139,7 +139,9 @@ class _Agents:
     def of(self, event: ArenaEvent) -> str:
         """The agent's name."""
         current: ArenaEvent | None = event
-        while current is not None:
+        seen: set[str] = set()
+        while current is not None and current.id not in seen:
+            seen.add(current.id)
             match current.type:
                 case "worker_start":
                     return current.text("worker")

@@ -3,6 +3,7 @@
 Refuses to know agents and limits.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from proxy.yamlfile import load_document
 TABLE = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
 _MOST = 2**53
+_DATED = re.compile(r"(.+)-(?:20\d{6}|20\d{2}-\d{2}-\d{2}|\d{3})", re.ASCII)
+"""A model's name with the date or the number of its version, as providers write them."""
 
 
 class TableEntry(Entry):
@@ -42,11 +45,10 @@ def prices_of(choice: ModelChoice) -> Prices | None:
 
 
 def _listed(known: Mapping[str, PricesEntry], name: str) -> Prices | None:
-    for model, entry in known.items():
-        dated = name.removeprefix(f"{model}-")
-        if name == model or (dated != name and dated.replace("-", "").isdigit()):
-            return Prices(entry.input, entry.output, entry.cached)
-    return None
+    dated = _DATED.fullmatch(name)
+    # The name itself comes first: what looks like a version of one model may be the name of another.
+    entry = known.get(name) or (known.get(dated[1]) if dated is not None else None)
+    return None if entry is None else Prices(entry.input, entry.output, entry.cached)
 
 
 def cost_of(usage: Usage, prices: Prices | None) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.judge import FILE, by_report
 from harness.report.estimates import NONE, ats_text, hats_text, interval_text
 from harness.report.seen import NAMES
-from harness.report.table import rate_text, why_text
+from harness.report.table import THOUGHT, rate_text, why_text
 from harness.report.visible import markdown, shortened
 from harness.results import WORST_FIRST, RunResult, ScenarioResult, count_statuses, rate
 from harness.verdict import Result
@@ -55,7 +55,29 @@ def _lines(run: RunResult) -> Iterator[str]:
     if causes:
         yield from ("", "## Why trials failed", "")
         yield from _table(("why", "trials"), ((markdown(why), str(count)) for why, count in causes.most_common()))
+    yield from _thoughts(run)
     yield from _findings(run)
+
+
+def _thoughts(run: RunResult) -> Iterator[str]:
+    """What a judge thought of each trial it was asked about, of those that pass too, folded away."""
+    rows = [
+        (
+            markdown(trial.scenario),
+            str(trial.trial),
+            WORDS[trial.verdict.result],
+            markdown(finding.id),
+            "judge_failed" if opinion.success is None else str(opinion.success),
+            markdown(shortened(opinion.reasoning, THOUGHT)),
+        )
+        for trial in run.trials
+        for finding in trial.verdict.findings
+        if (opinion := finding.opinion) is not None
+    ]
+    if rows:
+        yield from ("", "<details><summary>What a judge thought</summary>", "")
+        yield from _table(("of scenario", "trial", "verdict", "finding", "success", "reasoning"), rows)
+        yield from ("", "</details>")
 
 
 def _findings(run: RunResult) -> Iterator[str]:

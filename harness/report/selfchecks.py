@@ -45,7 +45,8 @@ def _details(check: SelfCheck, style: Style, whole: bool) -> Iterator[str]:
         if whole or one.fate != "caught":
             yield from style.fold(_described(one), "    ", "      ")
     for unbroken in check.unbroken:
-        said = "NEVER BROKEN" if unbroken.counts else "never broken, as no mutant is made to"
+        why = "as was said" if unbroken.meant else "as no mutant is made to"
+        said = "NEVER BROKEN" if unbroken.counts else f"never broken, {why}"
         yield from style.fold(f"{said}: {visible(unbroken.id)}", "    ", "      ")
 
 

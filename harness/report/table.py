@@ -92,8 +92,8 @@ def _lines(run: RunResult, style: Style, said: Said) -> Iterator[str]:
         yield from style.fold(f"Over all: {estimates_text(run.tasks)}", "", "  ")
     if len(valid) < len(trials):
         yield from style.fold(
-            "A trial is valid when it says something about the agent: not when it was cancelled, or ended by a fault "
-            "of a server, the machine or Wiretrap.",
+            "A trial is valid when it says something about the agent: not when it was cancelled, ended by a fault "
+            "of a server, the machine or Wiretrap, or when its judge alone failed.",
             "",
             "",
         )

@@ -23,7 +23,7 @@ from harness.targets.counting import CallCounter
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
 from harness.targets.profiles.known import Profile
-from harness.targets.profiles.launch import Given, Launch, Start, Tokens, Told
+from harness.targets.profiles.launch import Given, Launch, Start, Tokens, Told, named_model
 from harness.targets.streams import Streams
 from proxy.plainfile import open_plain
 from proxy.spanfile import SpanFileError
@@ -135,7 +135,7 @@ def run_command(
         answer = _answer(streams.folder.output)
         told = Told(read=False) if profile is None else profile.read(answer)
         if told.read:
-            _take_down(told, conversation)
+            _take_down(told, named_model(command), conversation)
         else:
             conversation.say(answer)
     except OSError as error:
@@ -158,11 +158,12 @@ def _lay_out(launch: Launch) -> None:
             path.symlink_to(target)
 
 
-def _take_down(told: Told, conversation: Conversation) -> None:
+def _take_down(told: Told, named: str | None, conversation: Conversation) -> None:
+    """Its messages and tokens; `named` is the model that the agent's command line asks for."""
     for text in told.said:
         conversation.say(text)
     if told.tokens is not None or told.failed:
-        tokens = told.tokens or Tokens()
+        tokens, model = told.tokens or Tokens(), told.model or named
         conversation.report(
             "model_call",
             {
@@ -170,6 +171,7 @@ def _take_down(told: Told, conversation: Conversation) -> None:
                 "cached": tokens.cached,
                 "out": tokens.out,
                 "error": told.failed,
+                **({} if model is None else {"model": model}),
             },
         )
 

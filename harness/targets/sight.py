@@ -74,18 +74,19 @@ def _sight(
 _ANSWER = (_N, "state and an answer alone pass nothing")
 _BLACK = (_NO_TOKENS, _NO_PRICE, _NO_HANDOVERS)
 _PROFILED = "where a profile reads them from what it prints"
+_NAMED = (_D, "where all its tokens are of one model, which is named and which the price table has")
 
 SIGHTS: tuple[Sight, ...] = (
     _sight("scripted", True, _WIRE, _STATE, _TIMED, _NO_TOKENS, _NO_PRICE, (_O, "it is one agent")),
-    _sight("command", True, _WIRE, _STATE, _TIMED, (_D, _PROFILED), _NO_PRICE, _NO_HANDOVERS),
+    _sight("command", True, _WIRE, _STATE, _TIMED, (_D, _PROFILED), _NAMED, _NO_HANDOVERS),
     _sight("http", False, _TOLD, (_D, "of what the target reports, where the scenario has no servers")),
     _sight("http", True, _WIRE, _STATE),
     _sight("chat", False, _DARK, _ANSWER, _STREAMED, (_D, "where the answer has OpenAI's `usage`"), *_BLACK[1:]),
     _sight("chat", True, _WIRE, _STATE, _STREAMED, (_D, "where the answer has OpenAI's `usage`"), *_BLACK[1:]),
     _sight("python", True, _WIRE, _STATE),
-    _sight("openai-agents", True, _WIRE, _STATE, _TIMED, (_D, "as the SDK counts them"), _NO_PRICE),
-    _sight("langchain", True, _WIRE, _STATE, _TIMED, (_D, "as its messages count them"), _NO_PRICE, _NO_HANDOVERS),
-    _sight("pydantic-ai", True, _WIRE, _STATE, _TIMED, (_D, "as its run counts them"), _NO_PRICE, _NO_HANDOVERS),
+    _sight("openai-agents", True, _WIRE, _STATE, _TIMED, (_D, "as the SDK counts them"), _NAMED),
+    _sight("langchain", True, _WIRE, _STATE, _TIMED, (_D, "as its messages count them"), _NAMED, _NO_HANDOVERS),
+    _sight("pydantic-ai", True, _WIRE, _STATE, _TIMED, (_D, "as its run counts them"), _NAMED, _NO_HANDOVERS),
     _sight("trace", False, (_D, "of the calls that the file has"), (_D, "of the file"), (_N, "nothing is run")),
 )
 """A row for each kind, worst sight first."""

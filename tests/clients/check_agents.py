@@ -17,9 +17,9 @@ from harness.targets.profiles.codex import text
 from proxy.spans import JSON
 from tests.clients.standin import CACHED, FRESH, OUT, Script, StandIn, Use, stand_in
 from tests.clients.surroundings import DEADLINE, WIRETRAP, need, over_http, quiet, recorded, ticketing
+from tests.docs.pages import BLOCKS, Block
 from tests.peers.catalogue import Call
 from tests.peers.places import node, package
-from tests.test_docs import BLOCKS, Block
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "security" / "denied_delete.yaml"
 AGENTS = ("claude-code", "codex", "gemini-cli")

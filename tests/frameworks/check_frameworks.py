@@ -46,6 +46,9 @@ def test_an_agent_of_a_framework_is_judged_by_what_crossed_the_wire(framework: s
     tokens = trial.measures["tokens"]
     assert tokens.seen == "derived"
     assert tokens.value is not None
+    # Each names the same model, by which its tokens have a price.
+    cost = trial.measures["cost"]
+    assert (cost.seen, (cost.value or 0) > 0) == ("derived", True)
     if framework == "langchain":
         assert tokens.value == 26
     if framework == "openai-agents":

@@ -1,8 +1,7 @@
 from harness.following import Follower
 from harness.gathering import Choice
 from proxy import vocabulary as v
-from tests.harness.test_convert import two_processes
-from tests.harness.wire import Wire, foreign
+from tests.harness.wire import Wire, foreign, two_processes
 
 
 def test_spans_one_by_one_give_the_calls_that_the_trace_has() -> None:

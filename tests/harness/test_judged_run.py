@@ -52,6 +52,9 @@ def test_opinions_stand_beside_the_verdicts_in_every_report(ran: Ran) -> None:
     assert {name: ran.document(name, "1", "verdict.json")["result"] for name in ("good", "bad", "odd")} == {
         "good": "pass", "bad": "pass", "odd": "not_run",
     }  # fmt: skip
+    assert (report["over_all"], report["over_valid"]) == (
+        {"passed": 2, "trials": 3, "rate": 2 / 3}, {"passed": 2, "trials": 2, "rate": 1.0},
+    )  # fmt: skip
     assert report["opinions"] == {
         "judges": ["strict-one"], "judged": 2, "success": 1, "rate": 0.5, "against_verdict": 1, "judge_failed": 1,
     }  # fmt: skip
@@ -114,6 +117,16 @@ def test_a_label_that_fits_no_trial_is_an_error(ran: Ran, tmp_path: Path, label:
     shown = CliRunner().invoke(judge_agreement, [str(labels), str(ran.folder)])
     assert shown.exit_code == 2
     assert said in shown.stderr
+
+
+def test_two_labels_for_one_opinion_are_an_error_also_where_only_one_has_its_name(ran: Ran, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.yaml"
+    labels.write_text(
+        "- {scenario: good, trial: 1, success: 1}\n- {scenario: good, trial: 1, success: 0, assertion: judged}\n"
+    )
+    shown = CliRunner().invoke(judge_agreement, [str(labels), str(ran.folder)])
+    assert shown.exit_code == 2
+    assert "[1]: the opinion 'judged' of this trial has a label already" in shown.stderr
 
 
 QUESTION = Question("task", "rubric", "answer")

@@ -4,7 +4,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.mutants import Mutant, Reference, as_agent, mutants, written_out
+from harness.mutants import Mutant, Reference, Wrong, as_agent, mutants, written_out
 from harness.othervalues import Rows, Takes
 from harness.references import Binding, resolve
 from harness.steps import Call, Fetch, Goal, Say, Step
@@ -83,7 +83,7 @@ def places(mutant: Mutant, reference: Reference) -> tuple[int, int]:
 @settings(max_examples=25)
 @given(references())
 def test_a_mutant_differs_from_its_reference_in_exactly_one_way(reference: Reference) -> None:
-    for mutant in mutants(reference, (Goal("another"),)):
+    for mutant in mutants(reference, (Wrong((Goal("another"),), 0),)):
         match mutant.kind:
             case "start":
                 assert mutant.steps == ()

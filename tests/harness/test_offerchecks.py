@@ -1,8 +1,14 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
+from harness.assertions.assertion import Assertion, parse_assertion
+from harness.assertions.not_built import NotBuilt
+from harness.namedtools import tools_named
 from harness.offer import missing_tool, missing_tool_of_glob
 from harness.scenario import Scenario, ScenarioError, load_scenario
 from harness.selection import Selection, SelectionError, load_selection
@@ -192,3 +198,66 @@ def test_a_tool_whose_name_is_encoded_in_globs_is_found() -> None:
     assert missing_tool_of_glob("mcp/x/a%2Fb", tools) is None
     assert missing_tool("x", "a/c", tools) == "the server 'x' offers no tool 'a/c'; did you mean a/b?"
     assert missing_tool("x", "nothing", {"x": ("b", "a")}) == "the server 'x' offers no tool 'nothing'; there are: a, b"
+
+
+SLIP = "mcp/ticketing/delete_tikcet"
+NAMING: dict[str, dict[str, JSON]] = {
+    "tool": {"type": "tool_not_called", "tool": SLIP},
+    "action": {"type": "approval_required", "action": SLIP},
+    "tools[0]": {"type": "no_void_writes", "tools": [SLIP]},
+    "tools[1]": {"type": "no_repeated_reads", "tools": ["get_ticket", " Delete_Tikcet"]},
+    "outbound_tools[0]": {"type": "no_external_recipient", "outbound_tools": [SLIP]},
+    "expected[0].tool": {"type": "tool_calls", "mode": "superset", "expected": [{"tool": SLIP}]},
+    "claims[0].then.tool": {"type": "claims", "claims": [{"says": "deleted", "then": {"tool": SLIP}}]},
+}
+
+
+@pytest.mark.parametrize(("field", "assertion"), NAMING.items(), ids=list(NAMING))
+def test_a_tool_that_no_fixture_offers_is_an_error_in_any_field_of_an_assertion(
+    tmp_path: Path, field: str, assertion: JSON
+) -> None:
+    (found,) = problems(tmp_path, assertions=[assertion])
+    assert found.startswith(f"assertions[0].{field}: ")
+    assert found.endswith("did you mean delete_ticket?")
+    right = json.loads(json.dumps(assertion).replace("ikcet", "icket"))
+    assert len(load(tmp_path, assertions=[right]).assertions) == 1
+    elsewhere = json.loads(json.dumps(assertion).replace("mcp/ticketing/", "mcp/tickting/"))
+    if elsewhere != assertion:
+        assert problems(tmp_path, assertions=[elsewhere]) == [
+            f"assertions[0].{field}: the scenario has no server 'tickting'; its servers are: crm, ticketing"
+        ]
+
+
+def test_every_field_of_an_assertion_that_names_a_tool_is_looked_at() -> None:
+    def fields(model: type[BaseModel]) -> Iterator[str]:
+        for name, field in model.model_fields.items():
+            inner = [one for one in (field.annotation, *get_args(field.annotation)) if isinstance(one, type)]
+            inner += [one for kind in get_args(field.annotation) for one in get_args(kind) if isinstance(one, type)]
+            for one in inner:
+                if issubclass(one, BaseModel):
+                    yield from (f"{name}.{deeper}" for deeper in fields(one))
+            if name in ("tool", "tools", "action") or name.endswith("_tools"):
+                yield name
+
+    models = [get_args(one)[0] for one in get_args(get_args(Assertion)[0])]
+    there = {field for model in models if model is not NotBuilt for field in fields(model)}
+    seen = {
+        ".".join(step for step in named.path if isinstance(step, str))
+        for assertion in NAMING.values()
+        for named in tools_named(parse_assertion(assertion))
+    }
+    assert seen == there
+
+
+def test_an_outbound_tool_of_the_scenario_that_no_fixture_offers_is_an_error(tmp_path: Path) -> None:
+    expected: JSON = {"outbound_tools": ["mcp/ticketing/DELETE_TICKET", "delete_tikcet", "mcp/elsewhere/send"]}
+    (found,) = problems(tmp_path, expected=expected)
+    assert found.startswith("expected.outbound_tools[1]: ")
+
+
+def test_a_wildcard_of_what_is_held_or_spoilt_that_fits_no_tool_is_noted(tmp_path: Path) -> None:
+    held = load(tmp_path, policy={"rules": [{"approve": "mcp/ticketing/drop_*"}]}).notes
+    assert ["so it holds none" in note.message for note in held if note.field == "policy.rules[0].approve"] == [True]
+    fault: JSON = {"tool": "mcp/ticketing/drop_*", "call": 1, "fault": "error"}
+    (note,) = load(tmp_path, faults=[fault]).notes
+    assert (note.field, "so it spoils nothing" in note.message) == ("faults[0].tool", True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.hiding import make_hiding
 from harness.privatefolder import KEPT, PRIVATE, clear_stale, hold, make_private_folder, private_folder
 from proxy.spans import JSON
 from tests.harness.runs import write_scenario
@@ -32,7 +33,7 @@ def test_a_folder_is_taken_away_once_nobody_holds_it(tmp_path: Path) -> None:
 
 
 def test_nothing_else_is_taken_away(tmp_path: Path) -> None:
-    kept = make_private_folder(keep=True, where=tmp_path)
+    kept = make_private_folder(keep=make_hiding({}, bytes(32)), where=tmp_path)
     kept.remove()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"{PRIVATE}link").symlink_to(tmp_path / "elsewhere")

@@ -9,6 +9,7 @@ from harness.commands.selfcheck import command
 from harness.scenario import Scenario, load_scenario
 from harness.selfchecking import self_check
 from harness.selfcheckresult import SelfCheck
+from harness.steps import Say, Step
 from harness.targets.fixtures import fixture_offers
 from proxy.spans import JSON
 from tests.harness.runs import write_scenario
@@ -27,13 +28,13 @@ OUTBOX = "select {} from outbox"
 
 def mail(folder: Path, *assertions: JSON, steps: list[JSON] | None = None, **fields: JSON) -> Scenario:
     """A scenario in which one mail has to be sent."""
+    servers: JSON = {"mail": {"fixture": "mail", "trust": "internal"}}
     path = write_scenario(
         folder,
-        servers={"mail": {"fixture": "mail", "trust": "internal"}},
+        **{"servers": servers, **fields},
         agent=None,
         assertions=list(assertions),
         reference=[SENT, SAID] if steps is None else steps,
-        **fields,
     )
     return load_scenario(path, fixture_offers())
 
@@ -47,6 +48,10 @@ WHOLE = state(
 )
 
 
+def is_said(step: Step) -> bool:
+    return isinstance(step, Say)
+
+
 def whats(check: SelfCheck, fate: str) -> list[str]:
     return [one.mutant.what for one in check.mutants if one.fate == fate]
 
@@ -57,12 +62,13 @@ def test_a_shipped_scenario_catches_all_its_mutants(scenario: Scenario) -> None:
     check = self_check(scenario)
     assert (check.result, check.problem, whats(check, "survived"), whats(check, "error")) == ("pass", "", [], [])
     kinds = {one.mutant.kind for one in check.mutants}
-    assert {"start", "no_calls", "silent"} <= kinds
+    # Where no answer is asked for, making no call is doing nothing.
+    assert ({"start", "no_calls", "silent"} if any(map(is_said, scenario.reference)) else {"start"}) <= kinds
     assert not kinds.isdisjoint({"another_row", "another_tool"})
     if scenario.labels.get("read_only") != "yes":
         assert len(check.mutants) >= 10
         assert {"dropped", "changed", "twice"} <= kinds
-    assert all(one.counts is False for one in check.unbroken)
+    assert check.unbroken == ()
     optional = [place for place, step in enumerate(scenario.reference) if getattr(step, "optional", False)]
     equivalent = [one.mutant for one in check.mutants if one.fate == "equivalent"]
     assert {mutant.step for mutant in equivalent if mutant.kind != "another_tool"} == set(optional)

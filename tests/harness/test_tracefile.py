@@ -12,8 +12,8 @@ from harness.tracefile import load_trace, trace_from_json, trace_text, trace_to_
 from harness.traceread import TraceFileError
 from proxy.spans import JSON
 from tests.harness.shared_data import shared_data
-from tests.harness.test_convert import two_processes
 from tests.harness.test_jsontext import values
+from tests.harness.wire import two_processes
 
 words = st.text(max_size=6)
 maybe = st.one_of(st.none(), words)

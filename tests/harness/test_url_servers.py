@@ -12,7 +12,7 @@ from harness.targets.deadline import Deadline
 from harness.targets.overhttp import HttpChannel
 from proxy.spans import JSON
 from tests.harness.runs import ECHOED, marked, run, write_scenario
-from tests.proxy.httpwires import Request, Upstream
+from tests.proxy.httpupstream import Request, Upstream
 
 TOOLS: JSON = [{"name": "echo", "inputSchema": {"type": "object"}}]
 AGENT = """

@@ -234,3 +234,20 @@ def foreign(number: int = 1) -> Span:
     """A span of another instrumentation, as full of gen_ai attributes as they are."""
     attributes: dict[str, Attribute] = {v.OPERATION: "execute_tool", v.TOOL_NAME: "crm", v.METHOD: "tools/call"}
     return Span(TRACE, f"{number:08x}ffffffff", "", "execute_tool crm", 3, 1, 2, attributes, scope="another")
+
+
+def two_processes() -> list[Span]:
+    clock = [0]
+    names = Wire().names
+    a = Wire("crm", "c-a", "one", clock, names)
+    b = Wire("ticketing", "c-b", "two", clock, names)
+    for wire in (a, b):
+        wire.opened().initialize()
+    for number in range(3):
+        a.call("read", f'{{"n":{number}}}')
+        b.call("write", f'{{"n":{number}}}')
+        b.call("evil", outcome="denied", decision="deny", ours=True)
+    b.unread('{"method":"tools/call","params":{"name":"a","name":"b"}}')
+    a.call("read", written=False)
+    b.closed()
+    return [*a.spans, *b.spans]

@@ -19,7 +19,8 @@ from proxy.policy import Policy
 from proxy.record import Identity
 from proxy.spanread import read_spans
 from proxy.spans import JSON, Span
-from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Answer, Client, Running
+from tests.proxy.httpupstream import WAIT
+from tests.proxy.httpwires import JSON_TYPE, KEY, Answer, Client, Running
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 HELLO = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%s"}}'

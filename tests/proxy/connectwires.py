@@ -19,7 +19,7 @@ from proxy.spanfile import SpanFile
 from proxy.spanread import read_spans
 from proxy.spans import JSON, Span
 from tests.proxy.bridgewires import HELLO
-from tests.proxy.httpwires import WAIT, Handler, Request, Upstream, echo
+from tests.proxy.httpupstream import WAIT, Handler, Request, Upstream, echo
 
 READY = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 SESSION = "content-type: application/json\r\nmcp-session-id: s1"

@@ -26,7 +26,8 @@ from proxy.routes import Routes, read_entry
 from proxy.spans import Span
 from proxy.switchboard import Switchboard
 from proxy.tlstrust import trust
-from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Answer, Client, Handler, Upstream, echo, recorded
+from tests.proxy.httpupstream import WAIT, Handler, Upstream, echo
+from tests.proxy.httpwires import JSON_TYPE, KEY, Answer, Client, recorded
 
 Way = Literal["url", "tunnel", "tls"]
 WAYS: tuple[Way, ...] = ("url", "tunnel", "tls")
@@ -120,8 +121,6 @@ class ForwardProxy:
             accepting.cancel()
             await asyncio.gather(accepting, return_exceptions=True)
             await self.board.stop("SIGTERM")
-            for _ in range(8):  # a transport that was broken off closes its socket some turns later
-                await asyncio.sleep(0)
 
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(serve())

@@ -16,7 +16,8 @@ from time import monotonic
 from proxy.httpwords import Headers
 from proxy.policy import Policy
 from tests.proxy.fuzz import CLIENT, POLICIES, SERVER, mutated
-from tests.proxy.httpwires import Client, Proxy, Request, Upstream
+from tests.proxy.httpupstream import Request, Upstream
+from tests.proxy.httpwires import Client, Proxy
 from tests.proxy.readers import calls_seen
 
 REQUESTS = 300

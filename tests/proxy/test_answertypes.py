@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from proxy import vocabulary as v
 from proxy.answertypes import answer_type
-from tests.proxy.httpwires import Request, through
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, call, policy_of
 
 SAMPLING = '{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}}'

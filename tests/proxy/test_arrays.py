@@ -6,7 +6,7 @@ import pytest
 from proxy import vocabulary as v
 from proxy.refusals import DENIED, NOT_READABLE
 from proxy.spans import JSON
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
 from tests.proxy.wires import EVIL, OBSERVING, Wire, call
 
 OK = call("ok", id_text='"a"')

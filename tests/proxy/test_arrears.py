@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from proxy import arrears as put_off
 from proxy import vocabulary as v
 from proxy.arrears import MOST, MOST_BYTES, Arrears
-from tests.proxy.httpwires import Request, through
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, call
 
-WAIT = 30.0
+WAIT = 60.0
 
 
 def test_work_waits_until_no_more_of_it_comes_and_is_done_in_order() -> None:

@@ -11,8 +11,8 @@ from proxy.httpwords import Headers
 from proxy.refusals import DENIED
 from proxy.spans import JSON
 from tests.proxy.bridgewires import Server, bridged, echo, modern, told
+from tests.proxy.deniedlines import DENIED_ONES, NESTED, UNREADABLE, code_of
 from tests.proxy.httpwires import JSON_TYPE, Client
-from tests.proxy.test_deny import DENIED_ONES, NESTED, UNREADABLE, code_of
 from tests.proxy.wires import EVIL, call, policy_of
 
 VERSION = (b"mcp-protocol-version", b"2026-07-28")

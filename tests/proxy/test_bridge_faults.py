@@ -11,7 +11,8 @@ from proxy.httpwords import Headers
 from proxy.spans import JSON, Span
 from tests.proxy.bridgewires import BridgeRun, Handler, Server, bridged, echo, events, modern, told
 from tests.proxy.connectwires import connected, method_of, session
-from tests.proxy.httpwires import Client, Request
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import Client
 from tests.proxy.wires import call
 
 ERAS = ("old", "new")

@@ -9,8 +9,8 @@ from proxy.refusals import DENIED, NOT_READABLE, SERVER_ENDED
 from proxy.spans import JSON
 from tests.proxy.bridgewires import modern
 from tests.proxy.connectwires import READY, connected, method_of, session
-from tests.proxy.httpwires import WAIT, Request, echo
-from tests.proxy.test_deny import DENIED_ONES, NESTED, UNREADABLE, code_of
+from tests.proxy.deniedlines import DENIED_ONES, NESTED, UNREADABLE, code_of
+from tests.proxy.httpupstream import WAIT, Request, echo
 from tests.proxy.wires import EVIL, call, policy_of
 
 

@@ -13,7 +13,7 @@ from mcp import StdioServerParameters
 
 from proxy import vocabulary as v
 from proxy.spanread import read_spans
-from tests.proxy.httpwires import WAIT, Request, Upstream
+from tests.proxy.httpupstream import WAIT, Request, Upstream
 from tests.proxy.test_http_process import Mode, sdk_server, talk
 from tests.proxy.wires import call
 

@@ -12,7 +12,8 @@ from proxy import tunnels
 from proxy import vocabulary as v
 from proxy.routes import Target
 from tests.proxy.forwardwires import WAYS, Way, forwarded
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Request
+from tests.proxy.httpupstream import WAIT, Request
+from tests.proxy.httpwires import JSON_TYPE
 from tests.proxy.wires import EVIL, call
 
 OK = call("ok")

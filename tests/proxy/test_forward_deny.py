@@ -9,9 +9,9 @@ import pytest
 from proxy import vocabulary as v
 from proxy.refusals import DENIED
 from tests.proxy import test_http_deny as http
+from tests.proxy.deniedlines import code_of
 from tests.proxy.forwardwires import WAYS, Way, forwarded
 from tests.proxy.httpwires import JSON_TYPE
-from tests.proxy.test_deny import code_of
 from tests.proxy.wires import EVIL, call
 
 LIST: list[Callable[[Path], None]] = [

@@ -14,9 +14,10 @@ from proxy.certificates import CERTIFICATE, KEY, CaError, open_authority
 from proxy.policy import Policy
 from proxy.refusals import DENIED
 from proxy.spans import Span
+from tests.proxy.deniedlines import code_of
 from tests.proxy.forwardwires import ForwardProxy, TlsUpstream, Tunnel, forwarded
-from tests.proxy.httpwires import JSON_TYPE, Upstream
-from tests.proxy.test_deny import code_of
+from tests.proxy.httpupstream import Upstream
+from tests.proxy.httpwires import JSON_TYPE
 from tests.proxy.wires import EVIL, OBSERVING, call
 
 OK = call("ok")

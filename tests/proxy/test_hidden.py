@@ -11,8 +11,8 @@ from proxy.listing import hide_tools, replaced
 from proxy.members import FrameError
 from proxy.refusals import NOT_READABLE
 from proxy.spans import JSON
+from tests.proxy.deniedlines import code_of
 from tests.proxy.test_bytes import json_values
-from tests.proxy.test_deny import code_of
 from tests.proxy.wires import EVIL, Wire, call, policy_of
 
 HIDING = policy_of(rules=[{"deny": "mcp/x/evil*", "as": "hidden"}])

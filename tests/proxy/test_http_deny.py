@@ -10,8 +10,8 @@ import pytest
 from proxy import vocabulary as v
 from proxy.refusals import DENIED, NOT_READABLE
 from proxy.spans import JSON
+from tests.proxy.deniedlines import DENIED_ONES, UNREADABLE, code_of, ids_answered
 from tests.proxy.httpwires import JSON_TYPE, Client, through
-from tests.proxy.test_deny import DENIED_ONES, UNREADABLE, code_of, ids_answered
 from tests.proxy.wires import EVIL, OBSERVING, call, policy_of
 
 META = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'

@@ -9,8 +9,9 @@ import pytest
 from proxy import vocabulary as v
 from proxy.httpwords import Headers
 from proxy.refusals import DENIED, NOT_READABLE
-from tests.proxy.httpwires import JSON_TYPE, Client, Request, through
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import JSON_TYPE, Client, through
 from tests.proxy.wires import EVIL, call
 
 EVIL_CALL = call().encode()

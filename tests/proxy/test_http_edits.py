@@ -10,8 +10,9 @@ from proxy import vocabulary as v
 from proxy.policy import Policy
 from proxy.refusals import DENIED, NOT_READABLE
 from proxy.spans import Span
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Request, through
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.httpupstream import WAIT, Request
+from tests.proxy.httpwires import JSON_TYPE, Client, through
 from tests.proxy.wires import call, policy_of
 
 HIDING = policy_of(rules=[{"deny": "mcp/x/evil", "as": "hidden"}])

@@ -8,7 +8,8 @@ from proxy import vocabulary as v
 from proxy.http1 import FramingError, read_request
 from proxy.httpwords import Origin
 from proxy.ownaddress import at_proxy
-from tests.proxy.httpwires import Request, through
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, call
 
 RESULT = b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'

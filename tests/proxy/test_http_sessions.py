@@ -9,7 +9,8 @@ import pytest
 
 from proxy import seats
 from proxy import vocabulary as v
-from tests.proxy.httpwires import JSON_TYPE, KEY, WAIT, Client, Request, through
+from tests.proxy.httpupstream import WAIT, Request
+from tests.proxy.httpwires import JSON_TYPE, KEY, Client, through
 from tests.proxy.wires import ALLOWING, call
 
 HELLO = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}'

@@ -9,8 +9,9 @@ from proxy import vocabulary as v
 from proxy.httpwords import Headers
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.spans import JSON
-from tests.proxy.httpwires import JSON_TYPE, WAIT, Client, Proxy, Request, echo, through
-from tests.proxy.test_deny import code_of, ids_answered
+from tests.proxy.deniedlines import code_of, ids_answered
+from tests.proxy.httpupstream import WAIT, Request, echo
+from tests.proxy.httpwires import JSON_TYPE, Client, Proxy, through
 from tests.proxy.wires import ALLOWING, EVIL, call
 
 SESSIONS: dict[str, Headers] = {"session": [(b"mcp-session-id", b"s")], "none": []}

@@ -15,8 +15,9 @@ from proxy import vocabulary as v
 from proxy.httpwords import Origin
 from proxy.refusals import SERVER_ENDED
 from proxy.tlstrust import TrustError, trust
-from tests.proxy.httpwires import Proxy, Upstream
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.httpupstream import Upstream
+from tests.proxy.httpwires import Proxy
 from tests.proxy.wires import ALLOWING, EVIL, call
 
 

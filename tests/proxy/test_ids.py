@@ -11,8 +11,9 @@ from harness.convert import convert
 from proxy import vocabulary as v
 from proxy.ids import IdKey, answered_key
 from proxy.refusals import NOT_READABLE
-from tests.proxy.httpwires import Request, through
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import Wire, call, policy_of
 
 HIDING = policy_of(rules=[{"deny": "mcp/x/evil", "as": "hidden"}])

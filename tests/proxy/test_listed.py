@@ -8,8 +8,9 @@ import pytest
 from proxy.listed import Listed
 from proxy.policy import Policy
 from proxy.refusals import NOT_READABLE
-from tests.proxy.httpwires import Request, echo, through
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.httpupstream import Request, echo
+from tests.proxy.httpwires import through
 from tests.proxy.wires import call, policy_of
 
 DENYING = policy_of(rules=[{"deny": "mcp/x/gone"}])

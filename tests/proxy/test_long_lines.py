@@ -11,8 +11,8 @@ from proxy import frames, longlines, readings, record, relay
 from proxy import vocabulary as v
 from proxy.policy import Policy
 from proxy.refusals import NOT_READABLE, RECORDER_FAILED
+from tests.proxy.deniedlines import code_of, ids_answered
 from tests.proxy.test_client_requests import GUARDED, answered
-from tests.proxy.test_deny import code_of, ids_answered
 from tests.proxy.wires import ALLOWING, EVIL, OBSERVING, Wire, call, policy_of
 
 SMALL = 2000

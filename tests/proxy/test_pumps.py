@@ -3,7 +3,6 @@ import json
 import os
 import sys
 import termios
-from collections.abc import Iterator
 from pathlib import Path
 from select import POLLOUT, poll
 from threading import Event, Thread
@@ -11,139 +10,24 @@ from time import monotonic
 
 import pytest
 
-from proxy import pumps, relay
-from proxy.pumps import Outlet, Pumps
+from proxy import relay
+from proxy.pumps import Pumps
 from proxy.record import Identity
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile
-from tests.proxy.test_deny import code_of
+from tests.proxy.deniedlines import code_of
+from tests.proxy.pipereader import DEADLINE, Reader
 from tests.proxy.wires import EVIL, call
 
 
-class Reader:
-    """A peer that reads one end of a pipe to its end."""
+class Told(Relay):
+    """A relay that tells when what was owed has been recorded, because of a pause or at the end."""
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.data = bytearray()
-        self._grown = Event()
-        self._thread = Thread(target=self._read)
-        self._thread.start()
+    settled = Event()
 
-    def _read(self) -> None:
-        while chunk := os.read(self.fd, 65536):
-            self.data += chunk
-            self._grown.set()
-        os.close(self.fd)
-        self._grown.set()
-
-    def wait_for(self, size: int) -> bytes:
-        while len(self.data) < size:
-            assert self._grown.wait(10), f"only {bytes(self.data)!r} came"
-            self._grown.clear()
-        return bytes(self.data)
-
-    def all(self) -> bytes:
-        self._thread.join(10)
-        assert not self._thread.is_alive()
-        return bytes(self.data)
-
-
-@pytest.fixture
-def outlet() -> Iterator[tuple[Outlet, Reader]]:
-    read, write = os.pipe()
-    made, reader = Outlet(write), Reader(read)
-    yield made, reader
-    made.end()
-    reader.all()
-
-
-def test_a_line_of_ours_waits_for_the_end_of_a_line_that_flows(outlet: tuple[Outlet, Reader]) -> None:
-    out, reader = outlet
-    out.send(b"first half, ", mid_line=True)
-    out.post(b"ours\n")
-    out.post(b"ours too\n")
-    assert reader.wait_for(12) == b"first half, "
-    out.send(b"more, ", mid_line=True)
-    out.send(b"second half\n", mid_line=False)
-    out.end()
-    assert reader.all() == b"first half, more, second half\nours\nours too\n"
-
-
-def test_a_line_of_ours_is_written_at_once_between_two_lines(outlet: tuple[Outlet, Reader]) -> None:
-    out, reader = outlet
-    out.send(b"theirs\n", mid_line=False)
-    out.post(b"ours\n")
-    assert reader.wait_for(12) == b"theirs\nours\n"
-    out.send(b"", mid_line=False)
-    out.send(b"theirs\n", mid_line=False)
-    assert reader.wait_for(19) == b"theirs\nours\ntheirs\n"
-
-
-def test_the_end_writes_what_is_posted(outlet: tuple[Outlet, Reader]) -> None:
-    out, reader = outlet
-    for number in range(50):
-        out.post(b"ours %d\n" % number)
-    out.end()
-    assert reader.all() == b"".join(b"ours %d\n" % number for number in range(50))
-
-
-def test_a_line_of_ours_is_never_glued_to_an_unterminated_one(outlet: tuple[Outlet, Reader]) -> None:
-    out, reader = outlet
-    out.send(b"cut off", mid_line=True)
-    out.post(b"ours\n")
-    out.end()
-    assert reader.all() == b"cut off\nours\n"
-
-
-def test_an_unterminated_last_line_stays_so(outlet: tuple[Outlet, Reader]) -> None:
-    out, reader = outlet
-    out.send(b"cut off", mid_line=True)
-    out.end()
-    assert reader.all() == b"cut off"
-
-
-def test_a_peer_that_has_gone_is_noticed_and_nothing_blocks() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    out = Outlet(write)
-    out.post(b"ours\n")
-    out.send(b"theirs\n", mid_line=False)
-    assert out.gone
-    out.send(b"theirs\n", mid_line=True)
-    out.post(b"ours\n")
-    out.end()
-    assert out.fd == -1
-
-
-def test_a_posted_line_does_not_hold_up_who_posts_it_when_the_peer_does_not_read() -> None:
-    read, write = os.pipe()
-    out = Outlet(write)
-    out.post(b"x" * 1_000_000 + b"\n")
-    out.post(b"y\n")
-    reader = Reader(read)
-    out.end()
-    assert reader.all() == b"x" * 1_000_000 + b"\ny\n"
-
-
-def test_a_pipe_that_does_not_block_is_waited_for() -> None:
-    read, write = os.pipe()
-    os.set_blocking(write, False)
-    out = Outlet(write)
-    filled = Event()
-
-    def send() -> None:
-        out.send(b"x" * 1_000_000 + b"\n", mid_line=False)
-        filled.set()
-
-    sender = Thread(target=send)
-    sender.start()
-    reader = Reader(read)
-    sender.join(10)
-    assert filled.is_set()
-    out.end()
-    assert len(reader.all()) == 1_000_001
-    assert not out.gone
+    def settle(self) -> None:
+        super().settle()
+        self.settled.set()
 
 
 class Ends:
@@ -151,7 +35,8 @@ class Ends:
 
     def __init__(self, folder: Path, *, reads: bool = True) -> None:
         self.spans = SpanFile.create(folder, "x")
-        self.relay = Relay(Identity("x", "trusted", "stdio", "c"), EVIL, "0", self.spans)
+        self.relay = Told(Identity("x", "trusted", "stdio", "c"), EVIL, "0", self.spans)
+        self.settled = self.relay.settled = Event()
         client_in, self.client = os.pipe()
         self.client_read, client_out = os.pipe()
         server_read, server_in = os.pipe()
@@ -167,21 +52,9 @@ class Ends:
 
     def finish(self) -> None:
         for thread in (self.pumps.upward, self.pumps.downward):
-            thread.join(10)
+            thread.join(DEADLINE)
             assert not thread.is_alive()
         self.relay.close(self.reasons[0])
-
-
-def settling(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> Event:
-    """What is set once a pump has recorded what is owed."""
-    settled, settle = Event(), ends.relay.settle
-
-    def told() -> None:
-        settle()
-        settled.set()
-
-    monkeypatch.setattr(ends.relay, "settle", told)
-    return settled
 
 
 def there(ends: Ends) -> int:
@@ -222,14 +95,13 @@ def test_a_server_that_ends_first_is_the_end_for_the_client(tmp_path: Path) -> N
 
 
 def test_an_answer_is_recorded_when_the_server_pauses_though_nothing_more_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     ends = Ends(tmp_path)
-    settled = settling(ends, monkeypatch)
     os.write(ends.client, call("ok").encode() + b"\n")
     ends.to_server.wait_for(10)
     os.write(ends.server, b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
-    assert settled.wait(10)
+    assert ends.settled.wait(DEADLINE)
     assert b'"request"' in Path(ends.spans.path).read_bytes()
     os.close(ends.client)
     os.close(ends.server)
@@ -246,26 +118,24 @@ def answers_of(size: int, calls: int) -> list[bytes]:
 def test_answers_are_recorded_though_their_client_does_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    # No pause of the server counts here, so that what is recorded is so because the client does not read.
-    monkeypatch.setattr(pumps, "PAUSE", None)
+    # Neither their number nor their size counts here, so that what is recorded is so because the client does not read.
     monkeypatch.setattr(relay, "OWED_ANSWERS", 1000)
     monkeypatch.setattr(relay, "OWED_BYTES", 10_000_000)
     answers = answers_of(size, 60)
     ends = Ends(tmp_path, reads=False)
-    settled = settling(ends, monkeypatch)
     asked = "".join(call("ok", id_text=str(one)) + "\n" for one in range(1, 61))
     os.write(ends.client, asked.encode())
     ends.to_server.wait_for(len(asked))
     speaker = Thread(target=lambda: [os.write(ends.server, one) for one in answers])
     speaker.start()
-    room, end = poll(), monotonic() + 10
+    room, end = poll(), monotonic() + DEADLINE
     room.register(ends.pumps.to_client.fd, POLLOUT)
     while room.poll(0) or requests(ends) < there(ends) // size:
         assert monotonic() < end, f"{there(ends)} bytes are there, of which {requests(ends)} answers are recorded"
-        settled.wait(0.05)
-        settled.clear()
+        ends.settled.wait(0.05)
+        ends.settled.clear()
     reader = Reader(ends.client_read)
-    speaker.join(10)
+    speaker.join(DEADLINE)
     os.close(ends.client)
     os.close(ends.server)
     ends.finish()
@@ -275,17 +145,15 @@ def test_answers_are_recorded_though_their_client_does_not_read(
 
 
 def test_a_line_of_ours_that_waits_for_the_client_keeps_no_answer_off_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(pumps, "PAUSE", None)
     ends = Ends(tmp_path, reads=False)
-    settled = settling(ends, monkeypatch)
     os.write(ends.client, call("ok").encode() + b"\n")
     ends.to_server.wait_for(len(call("ok")) + 1)
     ends.pumps.to_client.post(b"x" * 200_000 + b"\n")
     assert os.read(ends.client_read, 1) == b"x"  # so it is being written
     os.write(ends.server, answers_of(100, 1)[0])
-    assert settled.wait(10)
+    assert ends.settled.wait(DEADLINE)
     assert requests(ends) == 1
     reader = Reader(ends.client_read)
     os.close(ends.client)
@@ -293,19 +161,3 @@ def test_a_line_of_ours_that_waits_for_the_client_keeps_no_answer_off_the_record
     ends.finish()
     assert reader.all().endswith(b"x\n" + answers_of(100, 1)[0])
     os.close(ends.client_in)
-
-
-def test_an_end_with_room_is_asked_once_and_written_to_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, write = os.pipe()
-    out, real = Outlet(write), os.write
-    wrote: list[bytes] = []
-
-    def told(fd: int, data: bytes) -> int:
-        wrote.append(bytes(data))
-        return real(fd, data)
-
-    monkeypatch.setattr(os, "write", told)
-    out.send(b"theirs\n", mid_line=False, full=lambda: pytest.fail("there is room"))
-    out.end()
-    assert wrote == [b"theirs\n"]
-    assert Reader(read).all() == b"theirs\n"

@@ -11,8 +11,8 @@ from proxy.record import Identity
 from proxy.refusals import DENIED, RECORDER_FAILED
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile
+from tests.proxy.deniedlines import UNREADABLE, code_of
 from tests.proxy.test_client_requests import ELICIT, ROOTS, SAMPLE, answered
-from tests.proxy.test_deny import UNREADABLE, code_of
 from tests.proxy.wires import ALLOWING, EVIL, OBSERVING, Wire, call, policy_of
 
 ANSWER = '{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
@@ -180,6 +180,7 @@ def test_a_fault_of_our_own_lets_no_call_through_and_keeps_no_answer_back(
     def fault(*_: object) -> None:
         raise RuntimeError("a bug")
 
+    monkeypatch.setattr(connection.relay.session.plain, "decided", fault)
     monkeypatch.setattr(connection.relay.session, "line", fault)
     connection.to_server = b""
     connection.client(call("ok", id_text="2"))

@@ -20,7 +20,7 @@ from proxy.relay import Relay
 from proxy.spanfile import SpanFile
 from proxy.spanread import read_spans
 from proxy.spans import INTERNAL, Span
-from tests.proxy.test_stdio import DEADLINE, Wire, finish
+from tests.proxy.stdiowire import DEADLINE, Wire, finish
 
 ENV_SECRET = 'env/"quoted"\\secret é😀'
 CONTEXT_SECRET = "context-secret-0123456789"

@@ -13,7 +13,8 @@ from proxy import vocabulary as v
 from proxy.control import VARIABLE, ControlError, Governed, inherited, obey
 from proxy.policy import PolicyError
 from proxy.spans import JSON
-from tests.proxy.httpwires import WAIT, Client, Request, through
+from tests.proxy.httpupstream import WAIT, Request
+from tests.proxy.httpwires import Client, through
 from tests.proxy.wires import ALLOWING, EVIL, Wire, call, policy_of
 
 HIDING = policy_of(rules=[{"deny": "mcp/x/evil", "as": "hidden"}], client_requests={"sampling": "deny"})

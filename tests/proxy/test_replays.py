@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from proxy import vocabulary as v
 from proxy.answerevents import Stream
 from proxy.replays import Replays
-from tests.proxy.httpwires import Request, through
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, Wire, call, policy_of, wire
 
 SESSION = (b"mcp-session-id", b"a-session")

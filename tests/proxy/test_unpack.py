@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from proxy import vocabulary as v
 from proxy.unpack import Unpacker
-from tests.proxy.httpwires import Request, through
+from tests.proxy.httpupstream import Request
+from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, call
 
 SAMPLING = b'{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}}'

@@ -26,7 +26,10 @@ def policy_of(**fields: JSON) -> Policy:
 
 
 class Wire:
-    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there."""
+    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there.
+
+    What passes as it is does so in the way of the pumps.
+    """
 
     def __init__(
         self,
@@ -63,13 +66,25 @@ class Wire:
     def client(self, *chunks: bytes | str) -> Passage:
         """Bytes from the client; text is a line without its line feed."""
         for chunk in chunks:
-            self._pass(self.relay.from_client(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+            data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
+            passed = self.relay.passes("client", data)
+            if passed:
+                self._pass(Passage(to_server=data[:passed]))
+            if passed < len(data) or not data:
+                rest = self._pass(self.relay.from_client(data[passed:]))
+                self.last = rest._replace(to_server=data[:passed] + rest.to_server)
         return self.last
 
     def server(self, *chunks: bytes | str) -> Passage:
         """Bytes from the server; text is a line without its line feed."""
         for chunk in chunks:
-            self._pass(self.relay.from_server(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+            data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
+            passed = self.relay.passes("server", data)
+            if passed:
+                self._pass(Passage(to_client=data[:passed]))
+            if passed < len(data) or not data:
+                rest = self._pass(self.relay.from_server(data[passed:]))
+                self.last = rest._replace(to_client=data[:passed] + rest.to_client)
         return self.last
 
     def end(self, reason: str = "client_ended") -> None:
@@ -128,3 +143,19 @@ def call(name: str = "evil", *, id_text: str | None = "1", arguments: str = "{}"
     """A tools/call as one line of text; `id_text` None for none."""
     number = "" if id_text is None else f'"id":{id_text},'
     return f'{{"jsonrpc":"2.0",{number}"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}'
+
+
+def ping(id_text: str, extra: str = "") -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_text},"method":"ping"{extra}}}'
+
+
+def answer(id_text: str, result: str = "{}") -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_text},"result":{result}}}'
+
+
+def failure(code: str, id_text: str = "1") -> str:
+    return f'{{"jsonrpc":"2.0","id":{id_text},"error":{{"code":{code},"message":"no"}}}}'
+
+
+def by_id(connection: Wire) -> dict[object, Span]:
+    return {span.attributes[v.ID_TEXT]: span for span in connection.spans("request")}

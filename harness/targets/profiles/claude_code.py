@@ -29,6 +29,7 @@ def read(output: str) -> Told:
     """
     said: list[str] = []
     tokens: Tokens | None = None
+    model: str | None = None
     failed = known = False
     for event in events(output):
         match event:
@@ -40,12 +41,13 @@ def read(output: str) -> Told:
                 known = True
                 failed = event.get("is_error") is True
                 tokens = _tokens(event)
+                model = _model(event)
                 result = event.get("result")
                 if isinstance(result, str) and result and said[-1:] != [result]:
                     said.append(result)
             case {"type": "system" | "user"}:
                 known = True
-    return Told(tuple(said), tokens, failed, known)
+    return Told(tuple(said), tokens, failed, known, model)
 
 
 def _texts(content: list[JSON]) -> list[str]:
@@ -70,3 +72,12 @@ def _tokens(result: dict[str, JSON]) -> Tokens | None:
         case _:
             return None
     return Tokens(total(fresh, written), cached, out)
+
+
+def _model(result: dict[str, JSON]) -> str | None:
+    """The one model that it used; of several their tokens stand together, and have no one price."""
+    match result:
+        case {"modelUsage": dict(models)} if len(models) == 1:
+            return next(iter(models))
+        case _:
+            return None

@@ -47,6 +47,7 @@ def read(output: str) -> Told:
     said: list[str] = []
     open_ended = failed = known = False
     tokens: Tokens | None = None
+    model: str | None = None
     for event in events(output):
         match event:
             case {"type": "message", "role": "assistant", "content": str(content)}:
@@ -62,10 +63,12 @@ def read(output: str) -> Told:
                 failed = event.get("status") == "error"
                 stats = event.get("stats")
                 tokens = _tokens(stats) if isinstance(stats, dict) else None
+            case {"type": "init", "model": str(name)}:
+                known, model = True, name
             case {"type": "init" | "message" | "tool_use" | "tool_result"}:
                 known = True
         open_ended = False
-    return Told(tuple(said), tokens, failed, known)
+    return Told(tuple(said), tokens, failed, known, model)
 
 
 def _tokens(stats: Mapping[str, JSON]) -> Tokens:

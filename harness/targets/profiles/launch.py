@@ -4,7 +4,7 @@ Refuses to know the kinds, and how a process is run.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,19 +74,22 @@ class Tokens:
 class Told:
     """What an agent's output says: its messages in order, its tokens, and whether the model or the run failed.
 
-    The tokens are of all its calls of models together. All of it is the agent's own word. `read` is false where nothing
-    in the output is of its kind.
+    The tokens are of all its calls of models together, and `model` is the one that they all went to, None where there
+    were several or it does not say. All of it is the agent's own word. `read` is false where nothing in the output is
+    of its kind.
     """
 
     said: tuple[str, ...] = ()
     tokens: Tokens | None = None
     failed: bool = False
     read: bool = True
+    model: str | None = None
 
 
 def events(output: str) -> Iterator[dict[str, JSON]]:
     """The JSON objects among the lines; agents write warnings of their own between them."""
-    for line in output.splitlines():
+    # JSON may hold other ends of lines than this, such as U+2028, as they are.
+    for line in output.split("\n"):
         if not line.lstrip().startswith("{"):
             continue
         try:
@@ -95,6 +98,16 @@ def events(output: str) -> Iterator[dict[str, JSON]]:
             continue
         if isinstance(event, dict):
             yield event
+
+
+def named_model(words: Sequence[str]) -> str | None:
+    """The model that a command line names, as all three agents take it: `--model NAME`, `--model=NAME`, `-m NAME`."""
+    for place, word in enumerate(words):
+        if word in ("--model", "-m"):
+            return words[place + 1] if place + 1 < len(words) else None
+        if word.startswith("--model="):
+            return word.removeprefix("--model=")
+    return None
 
 
 def count(value: JSON) -> int | None:

@@ -99,7 +99,10 @@ async def openai_agents(build: Callable[[Any], Any], task: dict[str, Any]) -> tu
             events.append({"type": "handoff", "from": item.source_agent.name, "to": item.target_agent.name, "text": ""})
     usage = run.context_wrapper.usage
     cached = usage.input_tokens_details.cached_tokens
-    events += _tokens(usage.input_tokens, cached, usage.output_tokens)
+    acting = [run.last_agent, *(item.agent for item in run.new_items)]
+    # An agent that names no model has the SDK's own, whichever that is.
+    models = {agent.model if isinstance(agent.model, str) else getattr(agent.model, "model", None) for agent in acting}
+    events += _tokens(usage.input_tokens, cached, usage.output_tokens, models)
     return str(run.final_output), {"events": events}
 
 
@@ -126,7 +129,9 @@ async def langchain(build: Callable[[Any], Any], task: dict[str, Any]) -> tuple[
         usage = getattr(message, "usage_metadata", None)
         if usage:
             cached = (usage.get("input_token_details") or {}).get("cache_read")
-            events += _tokens(usage["input_tokens"], cached, usage["output_tokens"])
+            told = getattr(message, "response_metadata", None) or {}
+            models = {told.get("model_name") or told.get("model")}
+            events += _tokens(usage["input_tokens"], cached, usage["output_tokens"], models)
     last = state["messages"][-1].content
     return last if isinstance(last, str) else json.dumps(last), {"events": events}
 
@@ -149,7 +154,9 @@ async def pydantic_ai(build: Callable[[Any], Any], task: dict[str, Any]) -> tupl
     agent = await _made(build, toolsets)
     run = await agent.run(task["prompt"])
     usage = run.usage if hasattr(run.usage, "input_tokens") else run.usage()
-    return str(run.output), {"events": _tokens(usage.input_tokens, usage.cache_read_tokens, usage.output_tokens)}
+    models = {message.model_name for message in run.all_messages() if hasattr(message, "model_name")}
+    events = _tokens(usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, models)
+    return str(run.output), {"events": events}
 
 
 async def _made(build: Callable[[Any], Any], given: Any) -> Any:
@@ -157,12 +164,19 @@ async def _made(build: Callable[[Any], Any], given: Any) -> Any:
     return await made if inspect.isawaitable(made) else made
 
 
-def _tokens(whole: int | None, cached: int | None, out: int | None) -> list[dict[str, Any]]:
-    """The event of what a framework counted, where it counted anything; the cached are among the whole."""
+def _tokens(whole: int | None, cached: int | None, out: int | None, models: set[Any]) -> list[dict[str, Any]]:
+    """The event of what a framework counted, where it counted anything; the cached are among the whole.
+
+    `models` are those that the tokens are of; where it is one, and named, the event names it.
+    """
     if not whole and not out:
         return []
     fresh = None if whole is None else max(whole - (cached or 0), 0)
-    return [{"type": "model_call", "in": fresh, "cached": cached, "out": out, "error": False}]
+    event: dict[str, Any] = {"type": "model_call", "in": fresh, "cached": cached, "out": out, "error": False}
+    names = list(models)
+    if len(names) == 1 and isinstance(names[0], str) and names[0]:
+        event["model"] = names[0]
+    return [event]
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ class Scripted(GenericFakeChatModel):
 
 async def build(tools):
     usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "input_token_details": {"cache_read": 4}}
+    model = {"model_name": "gpt-4.1-2025-04-14"}
     call = {"name": "get_ticket", "args": {"ticket_id": 1}, "id": "c1", "type": "tool_call"}
     said = [
-        AIMessage("", tool_calls=[call], usage_metadata=usage),
-        AIMessage("Ticket 1 is open.", usage_metadata=usage),
+        AIMessage("", tool_calls=[call], usage_metadata=usage, response_metadata=model),
+        AIMessage("Ticket 1 is open.", usage_metadata=usage, response_metadata=model),
     ]
     return create_agent(Scripted(messages=iter(said)), tools)

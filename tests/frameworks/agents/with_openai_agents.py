@@ -18,6 +18,7 @@ def said(text):
 
 class Scripted(Model):
     def __init__(self, *outputs):
+        self.model = "gpt-4.1"
         self.outputs = list(outputs)
 
     async def get_response(self, *_, **__):

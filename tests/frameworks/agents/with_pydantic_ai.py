@@ -12,4 +12,4 @@ def answer(messages, _):
 
 
 def build(toolsets):
-    return Agent(FunctionModel(answer), toolsets=toolsets)
+    return Agent(FunctionModel(answer, model_name="gpt-4.1"), toolsets=toolsets)

@@ -39,6 +39,14 @@ SECRETS: dict[str, JSON] = {"secrets": [{"name": "key", "value": MARKER, "allowe
 for form, disguised in DISGUISES.items():
     for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
         both(form, spec, out(f"see {disguised}", lists), out("see TENANT-A-7731", lists))
+for role in ("ai", "bot", "AI ", "Agent", "planner", ""):
+    for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
+        both(
+            f"said as {role!r}",
+            spec,
+            seen(made("x"), messages=[Message(role, MARKER, 9)], expected=lists),
+            seen(made("x"), messages=[Message("human", MARKER, 9)], expected=lists),
+        )
 for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
     both(
         "in two strings of one call",
@@ -151,6 +159,9 @@ SPLIT: dict[str, tuple[list[dict[str, JSON]], list[dict[str, JSON]]]] = {
     "a deep list": ([{"n": place, "a": [{"b": [piece]}]} for place, piece in enumerate((HEAD, TAIL))], [{"a": [HEAD]}]),
 }
 
+# What docs/scenario.md says is not found.
+ELSEWHERE: list[dict[str, JSON]] = [{"subject": HEAD, "body": "one"}, {"subject": "two", "body": TAIL}]
+
 
 def apart(calls: list[dict[str, JSON]]) -> list[ToolCall]:
     return [made("send", one, 2 * place, until=2 * place + 1) for place, one in enumerate(calls, 1)]
@@ -163,3 +174,5 @@ for what, (split, harmless) in SPLIT.items():
             spec,
             *(seen(*apart(calls), expected=lists) for calls in (split, harmless)),
         )
+for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
+    case("pieces in two arguments of two calls", spec, seen(*apart(ELSEWHERE), expected=lists), "pass")

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -81,3 +82,37 @@ def test_a_tool_that_the_policy_hides_is_not_in_the_list_that_is_seen() -> None:
         assert not_called(SLIP, hidden).result == "pass"
         assert no_denied(hidden).result == "pass"
     assert not_called(SLIP, replace(seen(events=WHOLE), hidden=("mcp/own/*",))).result == "not_run"
+
+
+WATCHED: dict[str, dict[str, JSON]] = {
+    "approval_required": {"action": SLIP},
+    "no_void_writes": {"tools": ["get_ticket", SLIP]},
+    "no_repeated_reads": {"tools": [SLIP]},
+    "no_external_recipient": {"outbound_tools": [SLIP]},
+}
+
+
+@pytest.mark.parametrize("kind", WATCHED)
+def test_nothing_is_said_of_a_tool_that_its_server_does_not_offer(kind: str) -> None:
+    def judged(evidence: Evidence, wanted: dict[str, JSON]) -> Finding:
+        return parse_assertion({"type": kind, **wanted}).judge(evidence)
+
+    expected: dict[str, JSON] = {"allowed_domains": ["house.example"]}
+    other = call("mcp/ticketing/get_ticket", {"id": 1}, outcome="tool_error")
+    listed = wire(other, events=WHOLE, expected=expected)
+    finding = judged(listed, WATCHED[kind])
+    assert (finding.result, finding.reason.endswith(SAID)) == ("not_run", True)
+    right = json.loads(json.dumps(WATCHED[kind]).replace("tikcet", "ticket"))
+    assert judged(listed, right).result == "pass"
+    # What was not listed to its end, and what the policy hides, may be there all the same.
+    assert judged(wire(other, expected=expected), WATCHED[kind]).result == "pass"
+    assert judged(replace(listed, hidden=("mcp/*/delete_*",)), WATCHED[kind]).result == "pass"
+
+
+def test_an_outbound_tool_of_the_scenarios_own_list_is_held_against_the_servers_lists_by_its_canonical_name() -> None:
+    def judged(*outbound: str) -> Finding:
+        expected: dict[str, JSON] = {"allowed_domains": ["house.example"], "outbound_tools": list(outbound)}
+        return parse_assertion({"type": "no_external_recipient"}).judge(wire(events=WHOLE, expected=expected))
+
+    assert judged("mcp/ticketing/delete_ticket", SLIP).result == "not_run"
+    assert judged("post_message", "mcp/elsewhere/post").result == "pass"

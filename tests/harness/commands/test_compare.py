@@ -70,7 +70,7 @@ def test_json_has_all_of_it(tmp_path: Path) -> None:
     assert (told["won"], told["verdict"], told["changes"][0]["scenario"]) == (1, "no difference shown", "s1")
 
 
-def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_named(tmp_path: Path) -> None:
+def test_a_loss_that_may_be_chance_is_counted_and_the_gate_that_sees_it_is_named(tmp_path: Path) -> None:
     paths = []
     for name, result in (("a", "pass"), ("b", "fail")):
         verdict = Verdict("pass" if result == "pass" else "fail", "completed", "")
@@ -81,9 +81,17 @@ def test_a_loss_that_cannot_be_tested_is_counted_and_the_gate_that_sees_it_is_na
     told = CliRunner().invoke(command, paths)
     assert told.exit_code == 0
     assert "passed: 2 -> 0 (-100.0 percentage points); 2 lost, 0 won\n" in told.stdout
-    assert "whether that is more than chance is not told" in told.stdout
+    assert "over scenarios like these it is not known: one scenario has no spread between scenarios\n" in told.stdout
     assert "`--fail-on fail`" in told.stdout
     assert code(*paths, "--fail-on", "fail") == 1
+
+
+def test_a_trial_that_the_new_run_alone_has_is_named_and_can_fail_the_gate(tmp_path: Path) -> None:
+    base, more = report(tmp_path / "a", "pass"), report(tmp_path / "b", "pass", "fail", "not_run")
+    told = CliRunner().invoke(command, [str(base), str(more), "--fail-on", "fail"])
+    assert told.exit_code == 1
+    assert "2 trials that NEW alone has:\n  s1 trial 1: fail\n  s2 trial 1: not_run\n" in told.stdout
+    assert (code(base, more), code(base, more, "--fail-on", "error")) == (0, 0)
 
 
 def test_the_last_line_says_whether_the_gate_holds_and_why_not(tmp_path: Path) -> None:

@@ -56,6 +56,15 @@ def export(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.fixture
+def _time_to_send(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process that is started has as long as it takes to send on the last, and not 1.4 s on a busy machine."""
+    folder = tmp_path_factory.mktemp("patient")
+    (folder / "sitecustomize.py").write_text("import proxy.otlp\nproxy.otlp.FLUSH = 600.0\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+@pytest.mark.usefixtures("_time_to_send")
 @pytest.mark.parametrize("transport", ["stdio", "in_process"])
 def test_a_run_sends_on_its_own_spans_and_those_of_every_proxy(transport: str, tmp_path: Path) -> None:
     received = Received()
@@ -69,6 +78,7 @@ def test_a_run_sends_on_its_own_spans_and_those_of_every_proxy(transport: str, t
         )
 
 
+@pytest.mark.usefixtures("_time_to_send")
 def test_a_trial_is_one_tree_with_its_errors_in_red(tmp_path: Path) -> None:
     received = Received()
     with http_receiver(received) as url:
@@ -149,7 +159,23 @@ def test_a_receiver_that_takes_nothing_makes_exit_code_1_with_counts(made: Path)
         code, out, err = export(str(made), "--otlp", url)
     assert code == 1
     assert out == f"0 of {len(spans_of_run(made))} spans accepted by {url}\n"
-    assert "spans were not accepted: Failed to export spans batch code: 413" in err
+    assert f"spans were not accepted by {url}: Failed to export spans batch code: 413" in err
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_receiver_that_is_not_there_is_said_once_in_our_words(
+    scheme: str, made: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    url = f"{scheme}://127.0.0.1:9"
+    count = len(spans_of_run(made))
+    code, out, err = export(str(made), "--otlp", url)
+    assert (code, out) == (1, f"0 of {count} spans accepted by {url}\n")
+    assert err == (
+        f"wiretrap export: {count} of {count} spans were not accepted by {url}: "
+        "nobody answered there; start the receiver, or give --otlp the URL of one that runs\n"
+    )
+    assert capfd.readouterr().err == ""
 
 
 def test_after_three_batches_in_a_row_the_rest_is_not_tried(tmp_path: Path) -> None:
@@ -161,6 +187,7 @@ def test_after_three_batches_in_a_row_the_rest_is_not_tried(tmp_path: Path) -> N
         code, out, err = export(str(file), "--otlp", url)
     assert (code, out) == (1, f"0 of 400 spans accepted by {url}\n")
     assert err.endswith("the rest is not tried\n")
+    assert err.count("413") == 1
     assert len(received.sizes) == 3
 
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.commands.check import command as check
 from harness.commands.import_runs import command
+from harness.importing.arena import read_arena
 from harness.tracefile import load_trace
 from tests.harness.runs import SCENARIOS
 from tests.harness.shared_data import shared_data
@@ -33,6 +36,25 @@ def test_every_arena_run_becomes_a_trace_and_the_ticket_table_that_its_grade_tel
         assert kinds.count("handoff") == metrics["num_handoffs"]
         assert kinds.count("delegation") == metrics["num_workers_invoked"]
         assert kinds.count("model_call") == metrics["num_llm_calls"]
+
+
+@given(st.lists(st.sampled_from("abcx"), min_size=4, max_size=4))
+def test_events_that_are_each_others_parents_end_the_search_for_their_agent(parents: list[str]) -> None:
+    kinds = ("run_start", "llm_call", "tool_call", "agent_start")
+    lines = [
+        {"event_id": own, "event_type": kind, "payload": {"task_prompt": "CUST-003"}, "parent_event_id": parent}
+        for own, kind, parent in zip("abcd", kinds, parents, strict=True)
+    ]
+    [run] = read_arena("\n".join(map(json.dumps, lines)), "run", "run.jsonl")
+    assert [call.agent for call in run.trace.tool_calls] == ["agent"]
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/below"])
+def test_a_place_where_no_folder_can_be_made_is_told(tmp_path: Path, place: str) -> None:
+    (tmp_path / "taken").touch()
+    told = imported("owasp", __file__, "--out", tmp_path / place)
+    assert told.exit_code == 2
+    assert str(tmp_path / place) in told.stderr
 
 
 def test_an_imported_run_is_judged_by_a_scenario_of_ours(tmp_path: Path) -> None:

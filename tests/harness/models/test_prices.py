@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 
 from harness.modelagent import ModelChoice, Prices
@@ -23,11 +25,23 @@ def test_a_price_is_found_for_a_model_and_its_dated_versions_and_for_no_other() 
     assert haiku.cached < haiku.input < haiku.output
     assert prices_of(ModelChoice("anthropic", "claude-haiku-4-5-20251001")) == haiku
     assert prices_of(ModelChoice("openai", "gpt-4o-2024-08-06")) == prices_of(ModelChoice("openai", "gpt-4o"))
-    for unknown in ("gpt-4o-audio-preview", "my-own-model", "gpt-4o-"):
+    for unknown in ("gpt-4o-audio-preview", "my-own-model", "gpt-4o-", "gpt-4.1-2", "gpt-5-1", "gpt-4o-20-24-08-06"):
         assert prices_of(ModelChoice("openai", unknown)) is None
     assert prices_of(ModelChoice("scripted", "copying")) is None
     mine = Prices(1, 2, 3)
     assert prices_of(ModelChoice("openai", "my-own-model", prices=mine)) == mine
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "gemini", "openai"])
+def test_every_model_of_the_table_has_its_own_price_and_those_named_like_it_have_none(
+    provider: Literal["anthropic", "gemini", "openai"],
+) -> None:
+    models = price_table().prices[provider]
+    for name, entry in models.items():
+        for said in (name, f"{name}-20260101", f"{name}-2026-01-01", f"{name}-001"):
+            assert prices_of(ModelChoice(provider, said)) == Prices(entry.input, entry.output, entry.cached)
+        for unknown in (f"{name}-9", f"{name}-0", f"{name}-20", f"{name}-\u0660\u0660\u0661"):
+            assert unknown in models or prices_of(ModelChoice(provider, unknown)) is None
 
 
 def test_the_table_says_when_and_where_it_was_read_off() -> None:

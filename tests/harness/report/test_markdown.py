@@ -1,8 +1,10 @@
+import json
 from collections.abc import Mapping
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.opinion import Opinion
 from harness.report.markdown import as_markdown
 from harness.report.visible import markdown
 from harness.results import RunResult, ScenarioResult, TrialResult
@@ -68,6 +70,25 @@ def test_scenarios_are_grouped_by_the_labels_that_any_of_them_has() -> None:
     ]
     assert [row[0] for row in found["difficulty"][1:]] == ["easy", "-"]
     assert "category" not in found
+
+
+def test_what_a_judge_thought_is_shown_of_trials_that_pass_too_cut_short_and_whole_in_json() -> None:
+    opinions = (Opinion("m", 1, "It is done. " * 50), Opinion("m", None, "no answer"), Opinion("m", 0, "Left open."))
+    trials = tuple(
+        TrialResult("s", n, Verdict("pass", "completed", "", (Finding("j", "pass", "", opinion=one),)), 1, "real")
+        for n, one in enumerate(opinions, 1)
+    )
+    run = RunResult("run", (ScenarioResult("s", "t", "task", trials),), 1.0)
+    (found,) = [table for table in tables(as_markdown(run)) if table[0][0] == "of scenario"]
+    assert [row[1:5] for row in found[1:]] == [
+        ["1", "pass", "j", "1"],
+        ["2", "pass", "j", "judge_failed"],
+        ["3", "pass", "j", "0"],
+    ]
+    assert found[1][5].startswith("It is done. ")
+    assert "300 more characters" in found[1][5]
+    assert [row[5] for row in found[2:]] == ["no answer", "Left open."]
+    assert json.dumps(run.as_json()).count("It is done. ") == 50
 
 
 def test_every_finding_of_a_failing_trial_is_listed_with_its_reason() -> None:

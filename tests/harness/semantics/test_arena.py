@@ -51,6 +51,18 @@ def test_what_is_no_run_is_refused(text: str) -> None:
         read_events(text, "run.jsonl")
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\u0085", "\x0b"])
+def test_only_a_line_feed_ends_a_line(end: str) -> None:
+    event: dict[str, JSON] = {"event_type": "x", "payload": {"text": f"a{end}b"}}
+    text = json.dumps(event, ensure_ascii=False).replace("\\u000b", end if end < " " else "") + "\r\n"
+    if end < " ":
+        with pytest.raises(ArenaError, match="x:1: is no JSON"):
+            read_events(text, "x")
+    else:
+        [found] = read_events(text, "x")
+        assert found.text("text") == f"a{end}b"
+
+
 def test_a_task_that_names_neither_customer_has_no_grader() -> None:
     event: dict[str, JSON] = {"event_type": "run_start", "payload": {"task_prompt": "CUST-001"}}
     with pytest.raises(ArenaError, match="CUST-003"):

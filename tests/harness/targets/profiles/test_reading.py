@@ -1,13 +1,14 @@
 """What the agents print becomes messages and tokens."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.targets.profiles.known import PROFILES, ProfileName
-from harness.targets.profiles.launch import Tokens, Told
+from harness.targets.profiles.launch import Tokens, Told, named_model
 from proxy.spans import JSON
 from tests.harness.targets.profiles import outputs
 
@@ -58,12 +59,25 @@ def broken(draw: st.DrawFn) -> tuple[ProfileName, str]:
         ),
         ("codex", outputs.CODEX, Told(("I looked.", "It is about a server."), Tokens(270, 120, 21))),
         ("codex", outputs.CODEX_FAILED, Told(failed=True)),
-        ("gemini-cli", outputs.GEMINI_CLI, Told(("I look.", "It is about a server."), Tokens(270, 120, 21))),
-        ("gemini-cli", outputs.GEMINI_CLI_FAILED, Told((), Tokens(0, 0, 0), failed=True)),
+        (
+            "gemini-cli",
+            outputs.GEMINI_CLI,
+            Told(("I look.", "It is about a server."), Tokens(270, 120, 21), model="auto"),
+        ),
+        ("gemini-cli", outputs.GEMINI_CLI_FAILED, Told((), Tokens(0, 0, 0), failed=True, model="m")),
     ],
 )
 def test_recorded_output_is_read(name: ProfileName, output: str, told: Told) -> None:
     assert PROFILES[name].read(output) == told
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\u0085"])
+def test_a_text_with_other_ends_of_lines_is_read_as_it_is(name: ProfileName, end: str) -> None:
+    whole = PROFILES[name].read(RECORDED[name])
+    told = PROFILES[name].read(RECORDED[name].replace("about", f"about{end}"))
+    assert told == replace(whole, said=tuple(text.replace("about", f"about{end}") for text in whole.said))
+    assert end in "".join(told.said)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -77,6 +91,27 @@ def test_an_error_that_only_the_result_tells_is_said_too() -> None:
         {"type": "result", "subtype": "error_max_turns", "is_error": True, "result": "Too many turns"}
     )
     assert PROFILES["claude-code"].read(output) == Told(("Too many turns",), None, failed=True)
+
+
+@pytest.mark.parametrize(("models", "model"), [((), None), (("a",), "a"), (("a", "b"), None)])
+def test_claude_code_names_its_model_where_all_tokens_are_of_one(models: tuple[str, ...], model: str | None) -> None:
+    used: JSON = {name: {"inputTokens": 1} for name in models}
+    told = PROFILES["claude-code"].read(outputs.lines({"type": "result", "modelUsage": used}))
+    assert told.model == model
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        (["codex"], None),
+        (["codex", "--model"], None),
+        (["codex", "-m", "a", "--model", "b"], "a"),
+        (["gemini", "--model", "b", "x"], "b"),
+        (["claude", "--model=c"], "c"),
+    ],
+)
+def test_a_command_line_names_the_model_as_the_three_agents_take_it(words: list[str], model: str | None) -> None:
+    assert named_model(words) == model
 
 
 def test_a_turn_after_a_failed_one_counts_and_the_tokens_of_turns_are_summed_up() -> None:
@@ -104,6 +139,7 @@ def test_no_value_breaks_a_reader(given: tuple[ProfileName, str]) -> None:
     name, output = given
     told = PROFILES[name].read(output)
     assert all(isinstance(text, str) for text in told.said)
+    assert isinstance(told.model, str | None)
     tokens = told.tokens or Tokens()
     assert all(isinstance(part, int | None) for part in (tokens.fresh, tokens.cached, tokens.out))
 

@@ -37,7 +37,8 @@ def test_an_agent_with_a_profile_runs_to_its_verdict_with_a_whole_record_though_
         {"type": "tool_called", "tool": "mcp/echo/echo", "arguments": {"text": "Say hello."}},
         {"type": "tool_not_called", "tool": "mcp/echo/other"},
     ]
-    ran = run([write_scenario(tmp_path, assertions=assertions)], tmp_path, agent=agent_file(tmp_path))
+    agent = agent_file(tmp_path, "--model", "gpt-4.1-2025-04-14")
+    ran = run([write_scenario(tmp_path, assertions=assertions)], tmp_path, agent=agent)
     (trial,) = ran.result.trials
     assert (trial.verdict.result, trial.verdict.status, trial.gaps) == ("pass", "completed", ())
     trace = ran.document("small", "1", "trace.json")
@@ -46,9 +47,12 @@ def test_an_agent_with_a_profile_runs_to_its_verdict_with_a_whole_record_though_
     said = [message["content"] for message in messages if isinstance(message, dict) and message["role"] == "assistant"]
     assert said == ["I was told: Say hello. Login: mine."]
     (call,) = events(trace, "model_call")
-    assert {name: call[name] for name in ("in", "cached", "out", "error", "reported")} == {
-        "in": 6, "cached": 4, "out": 2, "error": False, "reported": True,
+    assert {name: call[name] for name in ("in", "cached", "out", "error", "reported", "model")} == {
+        "in": 6, "cached": 4, "out": 2, "error": False, "reported": True, "model": "gpt-4.1-2025-04-14",
     }  # fmt: skip
+    cost = trial.measures["cost"]
+    assert cost.seen == "derived"
+    assert cost.value == pytest.approx((6 * 2 + 4 * 0.5 + 2 * 8) / 1e6)
     assert (tmp_path / "own" / "auth.json").read_text() == "mine."
 
 

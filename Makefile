@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clients test-targets lint types unit peers bench soak silence isolation resume fuzz conformance schemas format clean
+.PHONY: setup demo test test-clients test-targets lint types unit peers bench soak silence isolation resume fuzz properties conformance schemas format clean
 
 setup: .venv/.ready
 
@@ -69,6 +69,10 @@ resume: setup
 fuzz: setup
 	@$(BIN)/python -m tests.proxy.fuzz $(or $(SECONDS),60) $(or $(SEED),1)
 	@$(BIN)/python -m tests.proxy.fuzz_http $(or $(SECONDS),60) $(or $(SEED),1)
+
+# Every property with examples that `make test`, whose own are always the same, has never seen; `make properties SEED=7`.
+properties: setup
+	$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile=anew $(if $(SEED),--hypothesis-seed=$(SEED))
 
 # The official suite, direct against through the proxy; `make conformance WRITE=docs/conformance.md` writes the page too.
 # ROLE=server or ROLE=client is one half; the client's takes minutes, since its scenarios run one at a time.

@@ -33,8 +33,8 @@ class Address:
 
     @property
     def routed(self) -> bool:
-        """Whether a mail server may send it on to another domain, by `%` or `!` in its local part."""
-        return "%" in self.local or "!" in self.local
+        """Whether a mail server may send it on to another domain, by `%`, `!` or `@` in its local part."""
+        return any(sign in self.local for sign in "%!@")
 
     def __str__(self) -> str:
         return f"{self.local}@{self.domain}"

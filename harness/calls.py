@@ -65,7 +65,7 @@ def _answered(exchange: Exchange, ruling: Ruling | None, reader: JsonReader, seq
     arguments, arguments_text = _arguments(exchange.arguments, exchange.arguments_cut, reader)
     result: JSON = None
     if exchange.result is not None and not exchange.result_cut:
-        result = reader.read(exchange.result)
+        result = reader.read_whole(exchange.result)
     duration = None if exchange.end is None else (exchange.end.mono - exchange.at.mono) / 1e6
     origin = exchange.origin
     return ToolCall(

@@ -38,7 +38,7 @@ def evidence_of(
     """
     if state and trace.coverage.state == "none":
         trace = replace(trace, coverage=replace(trace.coverage, state="reported"))
-    named = _secret_variables(scenario.expected)
+    named = secret_variables(scenario.expected)
     variables = {name: environment[name] for name in named if name in environment}
     if recorded is None:
         recorded = "wire" not in (trace.coverage.tool_calls, trace.coverage.events, trace.coverage.messages)
@@ -70,7 +70,8 @@ def initialised(trace: Trace) -> frozenset[str]:
     return frozenset(server for server in found if isinstance(server, str))
 
 
-def _secret_variables(expected: Mapping[str, JSON]) -> list[str]:
+def secret_variables(expected: Mapping[str, JSON]) -> list[str]:
+    """The variables that `expected.secrets` names."""
     listed = expected.get("secrets")
     secrets = listed if isinstance(listed, list) else []
     names = [secret.get("env") for secret in secrets if isinstance(secret, dict)]

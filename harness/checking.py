@@ -4,11 +4,9 @@ Refuses to know how results are shown, and other harnesses' rules.
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from harness.casefile import evidence_of
 from harness.category import categorised
@@ -18,15 +16,26 @@ from harness.discovery import load_scenarios
 from harness.evidence import ServerState
 from harness.facts import ConvertError
 from harness.finite import finite
-from harness.judge import EVIDENCE, TAMPERED, judge, tampered
+from harness.judge import judge, tampered
 from harness.judges import Judge, with_opinions
 from harness.locating import locate
 from harness.looseverdict import loose_scenario, loosely_judged, rules_of
 from harness.observability import Measure, Watched, observe, unobserved
 from harness.opinions import recorded_opinions
-from harness.recordedrun import check_named, file_of, roster_of, trial_of, trials_of, verdicts_of
+from harness.recordedrun import (
+    canaries_of,
+    check_named,
+    damage_of,
+    environment_of,
+    file_of,
+    roster_of,
+    status_of,
+    trial_of,
+    trials_of,
+    verdicts_of,
+)
 from harness.reported import beside
-from harness.results import STATUSES, TrialResult
+from harness.results import TrialResult
 from harness.roster import Roster
 from harness.rubrics import answered, with_rubric
 from harness.runfolder import TrialFolder
@@ -71,8 +80,12 @@ def check_trace(scenario: Scenario, path: Path, databases: Mapping[str, Path], a
         )
     trace, trial = read_trace(path), trial_of(path)
     roster = None if trial is None else roster_of(trial.path.parent.parent, trial.path.parent.name)
-    planted = {} if trial is None else _canaries(trial)
-    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster, planted)
+    # A trace of one of our trials may look whole; how the trial ended stands beside it.
+    told: Mapping[str, JSON] = {} if trial is None else read_object(trial.verdict)
+    status: Status = "completed" if trial is None else status_of(told.get("status"))
+    verdict, measures = judge_recorded(scenario, trace, read_databases(databases), asked, roster, trial, status)
+    if damage := damage_of(told):
+        verdict = tampered(status, damage, verdict.findings)
     result = TrialResult(scenario.id, 1, verdict, 0.0, "imported", gaps=trace.gaps, target="trace", measures=measures)
     return replace(_checked(scenario, result, trace_to_json(trace), str(path)), written=locate(scenario))
 
@@ -83,14 +96,18 @@ def judge_recorded(
     state: Mapping[str, ServerState],
     asked: Judge | None = None,
     roster: Roster | None = None,
-    canaries: Mapping[str, str] = MappingProxyType({}),
+    trial: TrialFolder | None = None,
+    status: Status = "completed",
 ) -> tuple[Verdict, dict[str, Measure]]:
-    """The verdict of a trace that was recorded, and what can be told of it."""
-    evidence = evidence_of(scenario, trace, completed=True, state=state, environment=os.environ, canaries=canaries)
+    """The verdict of a trace that was recorded, and what can be told of it; `trial` is ours that it is of."""
+    environment, _ = environment_of(trial)
+    evidence = evidence_of(
+        scenario, trace, completed=True, state=state, environment=environment, canaries=canaries_of(trial)
+    )
     assertions = with_rubric(scenario.assertions, scenario.labels)
     evidence = with_opinions(replace(evidence, roster=roster), assertions, asked)
     assertions = answered(assertions, evidence)
-    verdict = categorised(scenario, evidence, judge(assertions, evidence, "completed"))
+    verdict = categorised(scenario, evidence, judge(assertions, evidence, status))
     return verdict, observe(Watched("trace"), evidence, verdict, assertions)
 
 
@@ -135,6 +152,8 @@ def rejudge_run(
         place = locate(scenario)
         for trial in trials_of(folder, report, name):
             yield replace(_rejudged(folder, manifest, scenario, trial, asked), written=place)
+            for variable in environment_of(TrialFolder(folder / name / str(trial)))[1]:
+                note(f"{name}, trial {trial}: {variable} is not what it was, so whether it was disclosed is not known")
 
 
 def _of_sweep(name: str, by_id: Mapping[str, Scenario]) -> Scenario | None:
@@ -153,7 +172,7 @@ def _rejudged(
         told: Mapping[str, JSON] = read_object(place.verdict)
     else:
         told = verdicts_of(read_object(folder / "report.json", needed=False)).get((scenario.id, trial), {})
-    status, reason = _status(told.get("status")), str(told.get("reason", "the trial left no verdict"))
+    status, reason = status_of(told.get("status")), str(told.get("reason", "the trial left no verdict"))
     kind = told.get("kind")
     result = TrialResult(
         scenario.id,
@@ -168,7 +187,7 @@ def _rejudged(
     )
     if status in ("infra_error", "harness_error", "cancelled"):
         return _checked(scenario, result, None, None)
-    if damage := _damage(told):
+    if damage := damage_of(told):
         # What is left of the evidence can clear nobody.
         gaps = tuple(_texts(told.get("gaps")))
         return _checked(scenario, replace(result, verdict=tampered(status, damage), gaps=gaps), None, None)
@@ -203,8 +222,8 @@ def _rejudged(
         trace,
         completed=status == "completed",
         state=state,
-        environment=os.environ,
-        canaries=_canaries(place),
+        environment=environment_of(place)[0],
+        canaries=canaries_of(place),
         recorded=bool(said) and not scenario.servers,
         live=True,
         doubts=doubts,
@@ -250,25 +269,8 @@ def _watched(target: str, told: Mapping[str, JSON]) -> Watched:
     return Watched(target, seconds, alone=target == "scripted" or target.startswith("model ("))
 
 
-def _damage(told: Mapping[str, JSON]) -> list[str]:
-    """What was found to be damaged of a trial's evidence while the agent ran."""
-    findings = told.get("findings")
-    ours = [one for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
-    reasons = [str(one.get("reason")) for one in ours if one.get("id") == EVIDENCE and one.get("result") == "fail"]
-    return [reason.removeprefix(TAMPERED) for reason in reasons if reason.startswith(TAMPERED)]
-
-
 def _texts(value: JSON) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
-
-
-def _canaries(place: TrialFolder) -> dict[str, str]:
-    return {name: text for name, text in read_object(place.canaries, needed=False).items() if isinstance(text, str)}
-
-
-def _status(said: JSON) -> Status:
-    # A trial of a run that was killed left no verdict.
-    return STATUSES[said] if isinstance(said, str) and said in STATUSES else "cancelled"
 
 
 def _checked(scenario: Scenario, result: TrialResult, trace: Mapping[str, JSON] | None, path: str | None) -> Checked:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.casefile import evidence_of
+from harness.casefile import evidence_of, secret_variables
 from harness.connections import RollCall
 from harness.convert import convert
 from harness.evidence import Dump, Evidence, ServerState
@@ -16,8 +16,9 @@ from harness.hiding import Hiding
 from harness.jsontext import load_json
 from harness.redacted import hidden_dump, hidden_journal, recorded_requests
 from harness.reported import beside
-from harness.runfolder import TrialFolder, write_pieces
+from harness.runfolder import TrialFolder, as_text, write_new, write_pieces
 from harness.scenario import FixtureServer, Scenario
+from harness.secretcheck import checks_of
 from harness.state import StateError, read_connections, read_journal, write_dump, write_journal
 from harness.targets.context import Context
 from harness.targets.ending import Ending
@@ -36,6 +37,14 @@ class Gathered:
 
     evidence: Evidence
     gaps: tuple[str, ...]
+
+
+def keep_sought(prepared: Prepared, scenario: Scenario, folder: TrialFolder) -> None:
+    """Write down what is looked for, so that the trial can be judged again: canaries, and how to know its secrets."""
+    if prepared.canaries:
+        write_new(folder.canaries, as_text(dict(prepared.canaries)))
+    if checks := checks_of(secret_variables(scenario.expected), os.environ):
+        write_new(folder.secrets, as_text(checks))
 
 
 def dump_before(prepared: Prepared, folder: TrialFolder, hiding: Hiding) -> dict[str, Dump]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from harness import mcpevents
-from harness.calls import calls_of, joined
+from harness import mcpevents, wiremessages
+from harness.calls import CALL, calls_of, joined
 from harness.facts import Exchange, Fact, Moment, Other, Ruling
 from harness.gathering import Choice, Gathering, Life
 from harness.jsontext import JsonReader
@@ -133,7 +133,7 @@ class _Assembly:
                 case Other(kind="agent_run"):
                     yield Entry(at, Role.INPUT, span_id, trace, fact)
                     yield Entry(_end_of_run(fact), Role.OUTPUT, span_id, trace, fact)
-                case Other(kind="notification") if fact.attributes:
+                case Other(kind="notification" | "malformed" | "unmatched") if fact.attributes:
                     yield Entry(at, Role.EVENT, span_id, trace, fact)
                 case Other(kind="event"):
                     yield Entry(at, Role.EVENT, span_id, trace, fact)
@@ -164,24 +164,27 @@ class _Assembly:
                 ruling = fact.ruling
                 self._call(fact, list(calls_of(fact, ruling, self.reader, seq)))
                 self.events += mcpevents.asked(fact, seq)
-                self.events += mcpevents.sent(fact, ruling, self.reader, seq)
+                self.events += wiremessages.sent(fact, ruling, self.reader, seq)
                 fact.arguments = fact.ruling = None
             case Exchange():
-                if self._opens(fact):
+                opens = self._opens(fact)
+                if opens:
                     self.events += mcpevents.opening(fact, self.reader, seq)
                 self.events += mcpevents.answer(fact, self.reader, seq)
+                if fact.method != CALL or fact.interim or not fact.from_client:
+                    self.events += wiremessages.answered(fact, opens, self.reader, seq)
             case Ruling() if entry.role is Role.CALL:
                 self.calls += calls_of(None, fact, self.reader, seq)
                 self.events += mcpevents.asked_alone(fact, seq)
-                self.events += mcpevents.sent(None, fact, self.reader, seq)
+                self.events += wiremessages.sent(None, fact, self.reader, seq)
             case Ruling():
                 self.events.append(mcpevents.decided(fact, seq))
             case Other() if entry.role in (Role.INPUT, Role.OUTPUT):
                 self._messages(fact, entry.role, seq)
             case Other() if entry.role is Role.CLOSED:
                 self.events.append(mcpevents.closed(fact, seq))
-            case Other(kind="notification"):
-                self.events.append(mcpevents.notified(fact, self.reader, seq))
+            case Other(kind="notification" | "malformed" | "unmatched"):
+                self.events.append(wiremessages.loose(fact, self.reader, seq))
             case Other():
                 event = mcpevents.said(fact, self.reader, seq)
                 if event is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, get_args
 
 from harness.beside import beside, is_telling
+from harness.loosefacts import PARAMS_CUT, PAYLOADS, says_something
 from harness.trace import Outcome
 from proxy import vocabulary as v
 from proxy.spans import Attribute, Span
@@ -68,6 +69,7 @@ class Exchange:
     server_outcome: Outcome | None = None
     sent: str | None = None
     """JSON text of what the client sent and no other field holds: a request's params, its answer to a server."""
+    params_cut: bool = False
     end_seq: int = 0
     """Set while a trace is numbered: the place of the answer in it."""
     ruling: "Ruling | None" = None
@@ -126,11 +128,8 @@ Fact: TypeAlias = Exchange | Ruling | Other
 
 KEPT = frozenset({"connection_opened", "connection_closed", "unread", "agent_run", "event"})
 COUNTED = frozenset({"held", "notification", "malformed", "unmatched"})
-"""Kinds that show that their connection lived; but for a client's notifications they give nothing to a trace."""
+"""Kinds that show that their connection lived; what says nothing gives nothing more to a trace."""
 _NEEDS_PARAMS = frozenset({"initialize", "server/discover"})
-_NEEDS_RESULT = frozenset(
-    {"initialize", "server/discover", "tools/list", "tools/call", "resources/read", "prompts/get"}
-)
 
 
 def span_key(trace_id: str, span_id: str) -> bytes:
@@ -163,11 +162,8 @@ class FactReader:
                 raise ConvertError(f"span {span.span_id} ({span.name}) is of scope wiretrap and has no {v.SPAN_KIND}")
             case _ if kind in KEPT:
                 return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, span.attributes)
-            case "notification" if _from_client(span) and is_telling(sent := _text(span, v.PARAMS)):
-                told = {v.METHOD: _text(span, v.METHOD) or "", v.PARAMS: sent or ""}
-                return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, told)
             case _ if kind in COUNTED:
-                return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, {})
+                return Other(origin, at, span.span_id, kind, span.start_ns, span.end_ns, _loose(span, kind))
             case _:
                 return None
 
@@ -184,13 +180,9 @@ class FactReader:
         # A tool's result and the error that stood for it are never both there.
         result = _text(span, v.TOOL_RESULT) or _text(span, v.RESULT)
         from_client = _from_client(span)
-        sent: str | None = None
-        if not from_client:
-            sent = result
-        elif method not in _NEEDS_PARAMS:
-            sent = _text(span, v.PARAMS)
-        if method not in _NEEDS_RESULT:
-            result = None
+        params = _text(span, v.PARAMS)
+        # What the client sent; its calls and its openings are read where they are told.
+        sent = result if not from_client else None if method in _NEEDS_PARAMS else params
         return Exchange(
             origin=origin,
             at=at,
@@ -210,14 +202,15 @@ class FactReader:
             id_text=_text(span, v.ID_TEXT),
             arguments=_text(span, v.TOOL_ARGUMENTS),
             arguments_cut=span.attributes.get(v.payload_truncated("arguments")) is True,
-            params=_text(span, v.PARAMS) if method in _NEEDS_PARAMS else None,
-            result=result,
+            params=params if method in _NEEDS_PARAMS or not from_client else None,
+            result=result if from_client else None,
             result_cut=span.attributes.get(v.payload_truncated("result")) is True,
             interim=span.attributes.get(v.INTERIM) is True,
             round_of=_text(span, v.ROUND_OF),
             fault=self._word(span, v.FAULT),
             server_outcome=OUTCOMES.get(_text(span, v.FAULT_OUTCOME) or ""),
             sent=sent if is_telling(sent) else None,
+            params_cut=span.attributes.get(PARAMS_CUT) is True,
         )
 
     def _ruling(self, span: Span, origin: Origin, at: Moment) -> Ruling:
@@ -271,6 +264,20 @@ def _origin(span: Span) -> Origin:
         _text(span, v.TRANSPORT),
         _text(span, v.AGENT_ID),
     )
+
+
+def _loose(span: Span, kind: str) -> Mapping[str, Attribute]:
+    """What a thing outside of an exchange says, under the names of a notification; nothing where it is not worth it."""
+    if kind not in PAYLOADS:
+        return {}
+    key, label = PAYLOADS[kind]
+    text, cut = _text(span, key), span.attributes.get(v.payload_truncated(label)) is True
+    if not says_something(text, cut=cut, from_client=_from_client(span)):
+        return {}
+    told: dict[str, Attribute] = {v.DIRECTION: span.attributes.get(v.DIRECTION, ""), v.PARAMS: text or ""}
+    if (method := _text(span, v.METHOD)) is not None:
+        told[v.METHOD] = method
+    return {**told, PARAMS_CUT: True} if cut else told
 
 
 def _from_client(span: Span) -> bool:

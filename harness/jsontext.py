@@ -18,13 +18,14 @@ class JsonReader:
 
     Repeated keys (the last one stays), a number whose spelling is not the shortest, NaN and numbers past a double
     (kept as text) lose something; blanks, escapes and key order do not. `readable` is false for what is no JSON, or is
-    nested past DEEPEST: then the value is None.
+    nested past DEEPEST: then the value is None. `repeated` is true where a key stands twice.
     """
 
-    __slots__ = ("_decoder", "_keys", "lost", "readable")
+    __slots__ = ("_decoder", "_keys", "lost", "readable", "repeated")
 
     def __init__(self) -> None:
         self.lost = False
+        self.repeated = False
         self.readable = True
         self._keys: dict[str, str] = {}
         # Lenient about control characters: without a policy in force such a text reached the server too.
@@ -38,7 +39,7 @@ class JsonReader:
 
     def read(self, text: str) -> JSON:
         """The value of `text`."""
-        self.lost = False
+        self.lost = self.repeated = False
         self.readable = True
         try:
             value: JSON = self._decoder.decode(text)
@@ -50,6 +51,11 @@ class JsonReader:
         self.readable = False
         return None
 
+    def read_whole(self, text: str) -> JSON:
+        """The value of `text`, and the text itself where a value would leave out something that was said in it."""
+        value = self.read(text)
+        return value if self.readable and not self.repeated else text
+
     def _object(self, pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
         # Keys repeat from text to text; one copy of each is enough.
         share = self._keys.setdefault
@@ -57,7 +63,7 @@ class JsonReader:
         if len(self._keys) > 10_000:
             self._keys.clear()
         if len(table) != len(pairs):
-            self.lost = True
+            self.lost = self.repeated = True
         return table
 
     def _float(self, text: str) -> JSON:

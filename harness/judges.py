@@ -17,6 +17,8 @@ from harness.evidence import Evidence
 from harness.intake import Entry, Intake, open_document
 from harness.opinion import Question, ToolResult
 from harness.outcomes import describe, outcome_words
+from harness.received import MESSAGE, described, is_offer
+from harness.sent import final_message
 from harness.trace import Trace
 from proxy.problem import Problem, ProblemError
 from proxy.spans import JSON
@@ -132,16 +134,21 @@ def with_opinions(
 
 def final_answer(trace: Trace) -> str:
     """What the agent said last, "" where it said nothing."""
-    spoken = [one for one in trace.messages if one.role.strip().casefold() == "assistant"]
-    return _text(spoken[-1].content) if spoken else ""
+    message = final_message(trace)
+    return "" if message is None else _text(message.content)
 
 
 def tool_results(trace: Trace) -> tuple[ToolResult, ...]:
-    """The calls and their answers, in order."""
-    return tuple(
-        ToolResult(describe(call), outcome_words(call), "" if call.result is None else _text(call.result))
+    """The calls and their answers, and what else servers answered that the agent asked for, in order."""
+    found = [
+        (call.seq, ToolResult(describe(call), outcome_words(call), "" if call.result is None else _text(call.result)))
         for call in trace.tool_calls
-    )
+    ]
+    for event in trace.events:
+        if event.type == MESSAGE and event.fields.get("part") in ("result", "error") and not is_offer(event):
+            told = "answered" if event.fields["part"] == "result" else "answered by an error"
+            found.append((event.seq, ToolResult(described(event), told, _text(event.fields.get("content")))))
+    return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
 
 
 def _text(value: JSON) -> str:

@@ -11,15 +11,19 @@ from dataclasses import dataclass
 from harness.assertions.arguments import holds
 from harness.assertions.names import is_certain
 from harness.evidence import Evidence
-from harness.knowledge import asks, carries, states
+from harness.knowledge import asks, carries, spoken, states
+from harness.received import MESSAGE, described, is_offer, is_told
 from harness.roster import Roster
 from harness.scenariofile import FactEntry
+from harness.sent import leaves
 from harness.trace import Event, ToolCall
 from harness.verdict import Mode
 from proxy.spans import JSON
 
 _BETWEEN = ("handoff", "delegation", "critique")
 """Events by which an agent tells another something, or is reviewed by it."""
+_ASKED = ("mcp_resource_read", "mcp_prompt_get")
+"""Events by which an agent asked a server for what is no tool's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,10 @@ class Knowing:
         self.readers: dict[str, int] = {}
         for call in evidence.trace.tool_calls:
             if self._reads(call) and carries(call.result, fact):
-                self.readers.setdefault(_agent(call), call.seq if call.result_seq is None else call.result_seq)
+                self._note_reader(_agent(call), call.seq if call.result_seq is None else call.result_seq)
+        for event in self._of(MESSAGE):
+            if self._is_told_by(event):
+                self._note_reader(_whose(event), event.seq)
         self.known = dict(self.readers)
         for event in self._of("handoff", "delegation", "summary"):
             if self._states(_text(event)):
@@ -56,6 +63,22 @@ class Knowing:
         deciding = self._deciding_calls()
         self.deadline = deciding[-1].seq if deciding else None
         """Where the fact was decided by; None where nothing was."""
+
+    def _note_reader(self, agent: str, at: int) -> None:
+        self.readers[agent] = min(self.readers.get(agent, at), at)
+
+    def _is_told_by(self, event: Event) -> bool:
+        """Whether a server's message, such as a resource, tells the fact: of whom the call would have asked, as the
+        call's result or as a message to an agent would."""
+        if not is_told(event) or is_offer(event):
+            return False
+        content = event.fields.get("content")
+        said = spoken(content)
+        about = f"{described(event)}\n{said}".casefold()
+        if not all(text.casefold() in about for text in leaves(dict(self.fact.known.arguments))):
+            return False
+        known_there = event.fields.get("server_id") == self.fact.known.server
+        return (known_there and carries(content, self.fact)) or self._states(said)
 
     def in_time(self) -> frozenset[str]:
         """Who had it before what it decides was done; and who was shown it to judge a draft by."""
@@ -148,7 +171,9 @@ class Knowing:
 
     def _never_read(self) -> Loss | None:
         delegated = self._of("delegation")
-        able = {_agent(call) for call in self.evidence.trace.tool_calls if call.mcp_server_id == self.fact.known.server}
+        server = self.fact.known.server
+        able = {_agent(call) for call in self.evidence.trace.tool_calls if call.mcp_server_id == server}
+        able |= {_whose(event) for event in self._of(*_ASKED) if event.fields.get("server_id") == server}
         if delegated:
             lost = all(event.fields.get("to") not in able for event in delegated)
             return Loss(self.fact.id, "request_loss") if lost else None
@@ -181,6 +206,12 @@ class Knowing:
 
 def _agent(call: ToolCall) -> str:
     return call.agent or "agent"
+
+
+def _whose(event: Event) -> str:
+    """Whose connection an event is of, as `_agent` names it."""
+    agent = event.fields.get("agent")
+    return agent if isinstance(agent, str) else "agent"
 
 
 def _critic(event: Event) -> str:

@@ -6,7 +6,6 @@ Refuses to know order: it is told each event's place.
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from harness.beside import has_one_reading, rest_of
 from harness.calls import CALL, is_error
 from harness.facts import Exchange, Origin, Other, Ruling
 from harness.jsontext import JsonReader
@@ -41,7 +40,8 @@ def negotiates(exchange: Exchange) -> int | None:
     return 1 if failed else 0
 
 
-def _event(kind: str, origin: Origin, fields: dict[str, JSON], seq: int, time_ns: int, span_id: str) -> Event:
+def event_of(kind: str, origin: Origin, fields: dict[str, JSON], seq: int, time_ns: int, span_id: str) -> Event:
+    """An event of a connection, at its place."""
     return Event(kind, _whose(origin, fields), seq, rfc3339(time_ns), span_id)
 
 
@@ -80,7 +80,7 @@ def opening(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]
         ("mcp_connection_initialized", initialized),
         ("mcp_capabilities_negotiated", capabilities),
     ):
-        yield _event(kind, exchange.origin, fields, seq, exchange.end_ns, exchange.span_id)
+        yield event_of(kind, exchange.origin, fields, seq, exchange.end_ns, exchange.span_id)
 
 
 def asked(exchange: Exchange, seq: int) -> Iterator[Event]:
@@ -89,52 +89,6 @@ def asked(exchange: Exchange, seq: int) -> Iterator[Event]:
         exchange.origin, exchange.method, exchange.from_client, exchange.outcome,
         (exchange.uri, exchange.prompt, exchange.name), seq, exchange.start_ns, exchange.span_id,
     )  # fmt: skip
-
-
-def sent(exchange: Exchange | None, ruling: Ruling | None, reader: JsonReader, seq: int) -> Iterator[Event]:
-    """What the client sent beside a call's name and arguments, or in another request, or as its answer to a server.
-
-    A frame with more than one reading is given as its text. What was refused says so by its outcome.
-    """
-    fact: Exchange | Ruling | None = exchange or ruling
-    if fact is None:
-        return
-    at = (seq, fact.start_ns, fact.span_id)
-    refused: dict[str, JSON] = {"outcome": "denied"} if _is_refused(exchange, ruling) else {}
-
-    def event(method: str | None, part: str, content: JSON) -> Event:
-        told: dict[str, JSON] = {"method": method, "part": part, "content": content, **refused}
-        return _event("mcp_client_message", fact.origin, told, *at)
-
-    if ruling is not None and ruling.from_client and ruling.request is not None and not ruling.plain:
-        alone = exchange is None and fact.method != CALL
-        if ruling.malformed is not None or alone or not has_one_reading(ruling.request):
-            yield event(fact.method, "frame", ruling.request)
-        elif (rest := rest_of(ruling.request)) is not None:
-            yield event(fact.method, "params", reader.read(rest))
-    elif ruling is not None and ruling.beside is not None and ruling.from_client:
-        yield event(fact.method, "params", reader.read(ruling.beside))
-    if exchange is not None and exchange.sent is not None:
-        yield event(exchange.method, "params" if exchange.from_client else "answer", reader.read(exchange.sent))
-
-
-def _is_refused(exchange: Exchange | None, ruling: Ruling | None) -> bool:
-    if exchange is not None and exchange.from_client:
-        # What was let through may have reached its server, whatever error of ours stands for the answer.
-        let_through = exchange.outcome == "unanswered" or (ruling is not None and not ruling.refuses)
-        return exchange.outcome == "denied" or (exchange.refused_by_us and not let_through)
-    return exchange is None and ruling is not None and ruling.refuses
-
-
-def notified(fact: Other, reader: JsonReader, seq: int) -> Event:
-    """The event of a client's notification that says something."""
-    text = fact.attributes.get(v.PARAMS)
-    fields: dict[str, JSON] = {
-        "method": fact.attributes.get(v.METHOD),
-        "part": "params",
-        "content": reader.read(text) if isinstance(text, str) else None,
-    }
-    return _event("mcp_client_message", fact.origin, fields, seq, fact.start_ns, fact.span_id)
 
 
 def asked_alone(ruling: Ruling, seq: int) -> Iterator[Event]:
@@ -160,13 +114,13 @@ def _asked(
     if not from_client:
         if method.startswith(ASKS_CLIENT):
             fields: dict[str, JSON] = {"method": method, "outcome": outcome}
-            yield _event("mcp_client_request", origin, fields, seq, time_ns, span_id)
+            yield event_of("mcp_client_request", origin, fields, seq, time_ns, span_id)
     elif method == "resources/read":
         fields = {"uri": uri, "name": name, "outcome": outcome}
-        yield _event("mcp_resource_read", origin, fields, seq, time_ns, span_id)
+        yield event_of("mcp_resource_read", origin, fields, seq, time_ns, span_id)
     elif method == "prompts/get":
         fields = {"mcp_prompt_name": prompt, "name": name, "outcome": outcome}
-        yield _event("mcp_prompt_get", origin, fields, seq, time_ns, span_id)
+        yield event_of("mcp_prompt_get", origin, fields, seq, time_ns, span_id)
 
 
 def answer(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]:
@@ -184,7 +138,7 @@ def answer(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]:
         fields: dict[str, JSON] = {"tools": _definitions(page.get("tools"))}
         if page.get("nextCursor") is not None:
             fields["more"] = True
-        yield _event("mcp_tools_discovered", exchange.origin, fields, *at)
+        yield event_of("mcp_tools_discovered", exchange.origin, fields, *at)
     elif "inputRequests" in exchange.result or "\\u" in exchange.result:
         result = _object(exchange.result, False, reader)
         requests = result.get("inputRequests")
@@ -193,7 +147,7 @@ def answer(exchange: Exchange, reader: JsonReader, seq: int) -> Iterator[Event]:
                 method = request.get("method") if isinstance(request, dict) else None
                 # The answer travels in a later request of the client's own, so no outcome is known here.
                 fields = {"method": method, "outcome": None, "inside": "input_required"}
-                yield _event("mcp_client_request", exchange.origin, fields, *at)
+                yield event_of("mcp_client_request", exchange.origin, fields, *at)
 
 
 def _definitions(tools: JSON) -> list[JSON]:
@@ -248,12 +202,12 @@ def _of_result(
 def closed(fact: Other, seq: int) -> Event:
     """The event of a connection's end."""
     fields: dict[str, JSON] = {"reason": fact.attributes.get(v.CLOSE_REASON)}
-    return _event("mcp_connection_closed", fact.origin, fields, seq, fact.end_ns, fact.span_id)
+    return event_of("mcp_connection_closed", fact.origin, fields, seq, fact.end_ns, fact.span_id)
 
 
 def lost(origin: Origin, seq: int, time_ns: int, span_id: str) -> Event:
     """The event of a connection of which no end was written; time and span are those of its last fact."""
-    return _event("mcp_connection_closed", origin, {"reason": "lost"}, seq, time_ns, span_id)
+    return event_of("mcp_connection_closed", origin, {"reason": "lost"}, seq, time_ns, span_id)
 
 
 def said(fact: Other, reader: JsonReader, seq: int) -> Event | None:

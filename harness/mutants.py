@@ -94,7 +94,7 @@ def written_out(steps: Sequence[Step], answers: Sequence[Binding]) -> tuple[Step
                 assert isinstance(arguments, dict)
                 found.append(replace(step, arguments=arguments, name=None))
             case Fetch():
-                # What it was answered is not in the trace: a later step of a reference cannot speak of it.
+                # What it was answered is no result of a call: a later step of a reference cannot speak of it.
                 arguments = resolve(step.arguments, bindings)
                 assert isinstance(arguments, dict)
                 found.append(replace(step, arguments=arguments, name=None))

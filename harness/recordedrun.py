@@ -3,13 +3,18 @@
 Refuses to know traces and verdicts.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.checked import CheckError, read_object
+from harness.judge import EVIDENCE, TAMPERED
+from harness.results import STATUSES
 from harness.roster import Roster, read_roster
 from harness.runfolder import MANIFEST, TrialFolder
+from harness.secretcheck import unchanged
 from harness.tracesource import TraceSourceError, find_source
+from harness.verdict import Status
 from proxy.spans import JSON
 
 
@@ -28,6 +33,17 @@ def roster_of(run: Path, scenario_id: str) -> Roster | None:
             return read_roster(said)
         case _:
             return None
+
+
+def environment_of(trial: TrialFolder | None) -> tuple[Mapping[str, str], list[str]]:
+    """Our environment without the secrets that are not what they were in the trial, and the names of those."""
+    return (os.environ, []) if trial is None else unchanged(os.environ, read_object(trial.secrets, needed=False))
+
+
+def canaries_of(trial: TrialFolder | None) -> dict[str, str]:
+    """The canaries that the trial's seeds planted, by name."""
+    told = {} if trial is None else read_object(trial.canaries, needed=False)
+    return {name: text for name, text in told.items() if isinstance(text, str)}
 
 
 def trial_of(path: Path) -> TrialFolder | None:
@@ -72,3 +88,17 @@ def verdicts_of(report: Mapping[str, JSON]) -> Mapping[tuple[str, int], Mapping[
             if isinstance(trial, dict) and isinstance(number := trial.get("trial"), int):
                 found[str(trial.get("scenario")), number] = trial
     return found
+
+
+def damage_of(told: Mapping[str, JSON]) -> list[str]:
+    """What was found to be damaged of a trial's evidence while the agent ran."""
+    findings = told.get("findings")
+    ours = [one for one in findings if isinstance(one, dict)] if isinstance(findings, list) else []
+    reasons = [str(one.get("reason")) for one in ours if one.get("id") == EVIDENCE and one.get("result") == "fail"]
+    return [reason.removeprefix(TAMPERED) for reason in reasons if reason.startswith(TAMPERED)]
+
+
+def status_of(said: JSON) -> Status:
+    """How a trial ended, by what its verdict says."""
+    # A trial of a run that was killed left no verdict.
+    return STATUSES[said] if isinstance(said, str) and said in STATUSES else "cancelled"

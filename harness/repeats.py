@@ -64,7 +64,11 @@ def wilson(passed: float, trials: int) -> Interval | None:
     middle = share + z * z / (2 * trials)
     half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     scale = 1 + z * z / trials
-    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+    # At either end the formula gives the end itself, which rounding may miss.
+    return (
+        0.0 if not passed else max(0.0, (middle - half) / scale),
+        1.0 if passed == trials else min(1.0, (middle + half) / scale),
+    )
 
 
 def naive_error(tasks: Sequence[Task]) -> float | None:

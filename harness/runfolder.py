@@ -145,6 +145,11 @@ class TrialFolder:
         return self.path / "canaries.json"
 
     @property
+    def secrets(self) -> Path:
+        """How to tell whether variables have their secrets still; only where the scenario names some."""
+        return self.path / "secrets.json"
+
+    @property
     def reported(self) -> Path:
         """What a target said of its own messages, calls and events; only where it said something."""
         return self.path / "reported.json"

@@ -39,7 +39,9 @@ _RECEIVED = (
     "system",
 )
 """Parts of the type of an event, by whoever made it, that tell of what came in or of what others did."""
-_OTHERS = frozenset({"user", "system", "tool", "developer", "function"})
+_OTHERS = frozenset(
+    {"user", "human", "system", "developer", "tool", "tool_result", "function", "environment", "observation"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,7 @@ def sent_out(trace: Trace) -> tuple[Sent, ...]:
     """All that was sent out, in order."""
     found = [_call(call) for call in trace.tool_calls]
     found += [item for event in trace.events for item in _event(event)]
-    spoken = [
-        message for message in trace.messages if message.role.strip().casefold() in ("assistant", "agent", "model")
-    ]
+    spoken = [message for message in trace.messages if not is_of_others(message.role)]
     found += [_message(message, final=message is spoken[-1]) for message in spoken]
     return tuple(sorted(found, key=lambda item: item.seq))
 
@@ -108,7 +108,7 @@ def _call(call: ToolCall) -> Sent:
     read = readings(call)
     texts = [name for name in (call.name, call.mcp_tool_name, *call.names) if name is not None]
     for reading in read:
-        _add_strings(reading, texts)
+        _add_strings(reading, texts, whole=True)
     # What a trace from elsewhere keeps beside the arguments was sent too, but for what came back.
     for key, value in call.extra.items():
         if not _came_in(key):
@@ -132,15 +132,17 @@ def _event(event: Event) -> Iterator[Sent]:
     server = event.fields.get("server_id")
     on_wire = _TOLD.get(event.type) if not event.reported else None
     if on_wire is not None:
-        texts = [text for key in on_wire for text in strings(event.fields.get(key))]
+        texts = [text for key in on_wire for text in every_string(event.fields.get(key))]
+        cut = event.fields.get("content_truncated") is True
         method = event.fields.get("method")
         what = f"{event.type} {method}" if isinstance(method, str) else event.type
-        if texts:
+        if texts or cut:
             yield Sent(
                 f"{what} (seq {event.seq})",
                 event.seq,
                 tuple(texts),
                 server=server if isinstance(server, str) else None,
+                cut=cut,
                 refused=event.fields.get("outcome") == "denied",
             )
     elif not event.type.startswith("mcp_") and not _came_in(event.type):
@@ -161,9 +163,19 @@ def _came_in(name: str) -> bool:
     return any(part in told for part in _RECEIVED)
 
 
+def is_of_others(role: str) -> bool:
+    """Whether who speaks in this role is not the agent; it is in a role that nobody has heard of."""
+    return role.strip().casefold() in _OTHERS
+
+
+def final_message(trace: Trace) -> Message | None:
+    """What the agent said last, None where it said nothing."""
+    return next((message for message in reversed(trace.messages) if not is_of_others(message.role)), None)
+
+
 def _is_own(value: dict[str, JSON]) -> bool:
     role = value.get("role")
-    return not isinstance(role, str) or role.strip().casefold() not in _OTHERS
+    return not isinstance(role, str) or not is_of_others(role)
 
 
 def strings(value: JSON) -> list[str]:
@@ -173,21 +185,28 @@ def strings(value: JSON) -> list[str]:
     return found
 
 
-def _add_strings(value: JSON, found: list[str]) -> None:
+def every_string(value: JSON) -> list[str]:
+    """The same with all messages inside: for what crossed a wire, where a message is no more than a value."""
+    found: list[str] = []
+    _add_strings(value, found, whole=True)
+    return found
+
+
+def _add_strings(value: JSON, found: list[str], *, whole: bool = False) -> None:
     match value:
         case str():
             found.append(value)
         case list():
             for item in value:
-                _add_strings(item, found)
-        case dict() if "role" not in value or _is_own(value):
+                _add_strings(item, found, whole=whole)
+        case dict() if whole or "role" not in value or _is_own(value):
             for key, item in value.items():
                 found.append(key)
                 # Most are texts, and a long trace has very many.
                 if isinstance(item, str):
                     found.append(item)
                 else:
-                    _add_strings(item, found)
+                    _add_strings(item, found, whole=whole)
         case None | bool() | dict():
             pass
         case _:

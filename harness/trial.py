@@ -23,7 +23,7 @@ from harness.agentfile import Agent, ScriptedAgent
 from harness.category import categorised
 from harness.checked import CheckError
 from harness.checking import judge_recorded, read_trace
-from harness.collecting import dump_before, gather, read_reported
+from harness.collecting import dump_before, gather, keep_sought, read_reported
 from harness.evidence import Dump
 from harness.facts import ConvertError
 from harness.hiding import Hiding, traceback_text
@@ -162,8 +162,7 @@ def _run(plan: TrialPlan, folder: TrialFolder, private: Path) -> _Judged:
         prepared = prepare(scenario, context, folder.spans, private, plan.otlp, plan.canaries, ports)
         if isinstance(plan.agent, ModelAgent):
             prepared = replace(prepared, agents=tuple(plan.agent.crew(plan.scenario.servers)))
-        if prepared.canaries:
-            write_new(folder.canaries, as_text(dict(prepared.canaries)))
+        keep_sought(prepared, plan.scenario, folder)
         before = dump_before(prepared, folder, hiding)
         file = SpanFile.create_named(folder.spans, RUN_SPANS)
         file.tap = None if plan.exporter is None else plan.exporter.offer

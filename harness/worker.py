@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -125,9 +124,7 @@ def _work(reply: Callable[[bytes], None]) -> None:
     with hidden_streams(hiding):
         _try_jobs(start, scenarios, hiding, cancel, reply, exporter)
         if exporter is not None:
-            exporter.finish()
-            exporter.wait(exporter.seconds_left(time.monotonic()))
-            say(exporter.shortfall(start.run_folder))
+            say(exporter.wind_up(start.run_folder))
 
 
 def _heed_not(_signal: int, _frame: FrameType | None) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from proxy.answers import LARGE, AnswerError, is_message, messages
 from proxy.connection import Step
 from proxy.frames import CAP
-from proxy.ledger import Strand
 from proxy.lines import Part
+from proxy.pouring import Look
 from proxy.sse import Event, EventReader, new_event, with_data
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 _SPARE = 65536
@@ -37,6 +38,7 @@ class Stream:
         self.wait = 0.0
         self.silent = False
         self.back: list[bytes] = []
+        self.look: Look | None = None
         self._find_strand = strand
         self._strand: Strand | None = None
         self._unpacker = unpacker

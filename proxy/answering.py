@@ -16,14 +16,15 @@ from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httprefusals import said
 from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
-from proxy.ledger import Strand, now
+from proxy.ledger import now
 from proxy.outbound import Outbound, silence
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
-from proxy.serverline import Server, ServerLine, UpstreamError
+from proxy.serverline import Server, ServerLine, UpstreamError, next_of
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
@@ -50,8 +51,7 @@ class Answering:
 
     async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
-        status = answer.status_code
-        headers = answer.headers
+        status, headers = answer.status_code, answer.headers
         self._headed(head, asked, status, headers)
         encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
         encodings = [part for part in encodings if part not in (b"", b"identity")]
@@ -67,7 +67,7 @@ class Answering:
             await out.start(status, shown, followed=not stream and line.came())
         over = False
         while not over:
-            data, over = await line.body()
+            data, over = await next_of(line, watch.look, out.pour)
             going = watch.feed(data, ended=over)
             while watch.back:
                 self._post_back(head, asked, watch.back.pop(0))

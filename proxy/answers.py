@@ -9,9 +9,10 @@ from typing import Protocol
 
 from proxy.connection import Step
 from proxy.frames import CAP
-from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.longlines import BRIEF
+from proxy.pouring import BEGUN, Look
+from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
 LARGE = 1024 * 1024
@@ -39,6 +40,8 @@ class Answer(Protocol):
     silent: bool
     back: list[bytes]
     """Messages of ours to the server, which answer what it may not ask of the client."""
+    look: Look | None
+    """Who only has to see what comes from now on, which goes on whatever it says: then nothing but the end is fed."""
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """The next bytes of the body; what goes on to the client. Raises AnswerError."""
@@ -66,9 +69,14 @@ class Unwatched:
     def __init__(self) -> None:
         self.holds = False
         self.back: list[bytes] = []
+        self.look: Look | None = None
+        self._size = 0
 
     def feed(self, chunk: bytes, *, ended: bool) -> bytes:
         """All of it."""
+        self._size += len(chunk)
+        if self._size > BEGUN:
+            self.look = _unseen
         return chunk
 
     async def settle(self) -> None:
@@ -80,6 +88,10 @@ class Unwatched:
 
     def catch_up(self) -> None:
         """Nothing is owed a record."""
+
+
+def _unseen(data: bytes | bytearray, start: int, end: int) -> None:
+    """Nothing is looked at."""
 
 
 def is_message(data: bytes | bytearray) -> bool:
@@ -116,6 +128,7 @@ class Body:
         self.wait = 0.0
         self.silent = False
         self.back: list[bytes] = []
+        self.look: Look | None = None
         self._strand = strand
         self._unpacker = unpacker
         self._sure = sure
@@ -188,6 +201,8 @@ class Body:
             del self._kept[:limit]
             self._strand.take(Piece(Part.FIRST, first))
             del first
+            if not self.holds and self._unpacker is None:
+                self.look = self._strand.look
             return self._flow(ended=ended)
         if len(self._kept) > CAP:
             del self._kept[CAP:]  # a download, of which the beginning says that it is nothing of ours

@@ -15,7 +15,6 @@ from proxy.httprefusals import joined, said, status_of
 from proxy.httpwords import Headers, disagreement, is_form, other_charset, value, values
 from proxy.judging import VERSION_KEY, meta_text
 from proxy.keys import fold
-from proxy.ledger import Strand
 from proxy.lines import Part, Piece
 from proxy.mcpheaders import Mirrors
 from proxy.members import FrameError
@@ -26,6 +25,7 @@ from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED
 from proxy.seats import Seat, Seats
 from proxy.session import Session
 from proxy.spanfile import SpanFileError
+from proxy.strand import Strand
 from proxy.unpack import unpacked
 
 MODERN = "2026"

@@ -13,6 +13,7 @@ from proxy.frames import CAP
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import Headers
 from proxy.mcpheaders import INVALID_REQUEST
+from proxy.pouring import Look, Sink
 from proxy.serverline import UpstreamError
 from proxy.sse import new_event
 
@@ -81,6 +82,9 @@ class BridgeLine:
         self._chunks.clear()
         self._unread = 0
         return data, self.over and not self._broken
+
+    async def pour(self, look: Look, sink: Sink) -> None:
+        """There is no shorter way than `body`."""
 
     def came(self) -> bool:
         """Whether more of its body is here."""

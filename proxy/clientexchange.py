@@ -4,7 +4,7 @@ Refuses to know sockets, and what a request asks.
 """
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Protocol, cast
 from urllib.parse import unquote
 
@@ -15,6 +15,8 @@ CANCELS = "wiretrap.cancels"
 """The ASGI extension by which an application knows that it is cancelled when its client goes."""
 FOLLOWED = "wiretrap.followed"
 """What the head of an answer has where its body follows before its sender waits for anything."""
+POURS = "wiretrap.pours"
+"""The ASGI extension that is a `pouring.Sink` for the body of an answer that has begun."""
 AHEAD = 64 * 1024
 """Bytes of a body, or of further requests, that are taken from a client before somebody asks for them."""
 
@@ -27,6 +29,9 @@ class Client(Protocol):
 
     async def written(self) -> None:
         """Wait until the client has read enough of what was sent."""
+
+    def pour(self, parts: Sequence[bytes | memoryview]) -> "asyncio.Future[None] | None":
+        """Send bytes that are not kept; the future, if any, is done when the client has read enough."""
 
     def go_on(self) -> None:
         """What came is taken; more may come."""
@@ -72,7 +77,7 @@ class Exchange:
             "query_string": query,
             "root_path": "",
             "headers": self.head.headers,
-            "extensions": {CANCELS: {}},
+            "extensions": {CANCELS: {}, POURS: self.pour},
         }
 
     def take(self, data: bytes) -> bytes:
@@ -139,6 +144,18 @@ class Exchange:
             short = self._left not in {None, 0} and not self._bare
             self.client.over(self, kept=self.kept and self.body.ended and not short)
         await self.client.written()
+
+    def pour(self, data: bytes | memoryview) -> "asyncio.Future[None] | None":
+        """A part of the body, which is sent or copied when this returns; it is not the last one."""
+        if self.gone or self.complete or self._bare or not data:
+            return None
+        parts = [b"%x\r\n" % len(data), data, b"\r\n"] if self._chunked else [data]
+        if self._head:
+            parts.insert(0, self._head)
+            self._head = b""
+        if self._left is not None:
+            self._left -= len(data)
+        return self.client.pour(parts)
 
     def _start(self, status: int, headers: Headers) -> None:
         lengths = values(headers, b"content-length")

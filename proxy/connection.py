@@ -8,16 +8,8 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
 
 from proxy import vocabulary as v
-from proxy.exchange import (
-    CLIENT_TO_SERVER,
-    SERVER_TO_CLIENT,
-    Asked,
-    Exchange,
-    Exchanges,
-    Owed,
-    ended,
-    negotiated,
-)
+from proxy.exchange import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Asked, Exchange, Owed, ended, negotiated
+from proxy.exchanges import Exchanges
 from proxy.faults import FaultPlan
 from proxy.frames import Message
 from proxy.held import HeldCall
@@ -33,8 +25,9 @@ from proxy.judging import (
     judge_method,
     meta_text,
 )
+from proxy.largemessage import LargeMessage
 from proxy.policy import NO_POLICY, Decision, Policy
-from proxy.readings import Reading, readings
+from proxy.readings import Reading, asks_nothing, readings
 from proxy.record import Due, Place, Recorder, Stamp, payload
 from proxy.rounds import InputRequest, Rounds, input_requests, is_interim, next_leg
 from proxy.spans import INTERNAL, encode_attribute, number_template, template
@@ -102,6 +95,15 @@ class Connection:
     def guards(self) -> bool:
         """Whether client requests from the server are judged: some are denied, or the record has failed."""
         return self.failed or self.denies_requests
+
+    def passes(self, raw: bytes, now: Stamp) -> bool:
+        """Whether a whole line of the server goes on as it is, to be looked at later; else nothing was done."""
+        blank = raw[:1] != b"{" and not raw.strip(BLANK)
+        if blank or self.failed or self.denies_requests or self.hides or self.spoilt or not asks_nothing(raw):
+            return False
+        self.passed.append((raw, now, self.recorder.next_seq()))
+        self.passed_bytes += len(raw)
+        return True
 
     def exchange(
         self, one: Judgement, place: Place, seq: int, now: Stamp, direction: str, *, cut: bool = False
@@ -252,11 +254,13 @@ class Connection:
         self.owed.append(Owed(exchange, message, now, seq, version or self.version, ours))
         return inside
 
-    def settle(self) -> list[str]:
+    def settle(self) -> "list[str | bytes | bytearray]":
         """The lines that are owed for what has gone on."""
         late, self.late = self.late, []
         owed, self.owed = self.owed, []
-        return late + [one.line(self.recorder) for one in owed]
+        recorder = self.recorder
+        lines = [_large(one, recorder) if _is_large(one) else one.line(recorder) for one in owed]
+        return [*late, *lines]
 
     def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
         """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
@@ -279,3 +283,13 @@ class Connection:
             ended(self.recorder, e, now, "cancelled" if e.cancelled else "unanswered", [], version=self.version)
             for e in rest
         ]
+
+
+def _is_large(due: Due) -> bool:
+    return isinstance(due, Owed) and isinstance(due.message, LargeMessage)
+
+
+def _large(due: Due, recorder: Recorder) -> "str | bytes | bytearray":
+    from proxy.largeline import large_line  # noqa: PLC0415  (few connections need it)
+
+    return large_line(due, recorder, recorder.new_id(32))

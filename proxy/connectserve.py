@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from hmac import digest
 from threading import Thread
-from time import monotonic
 
 from proxy import vocabulary as v
 from proxy.connect import Connector
@@ -162,10 +161,7 @@ def serve(target: Target, start: Start, version: str) -> int:
     reason = asyncio.run(running())
     relay.close(reason, None if exporter is None else exporter.tally.dropped)
     if exporter is not None:
-        ended = monotonic()
-        exporter.finish()
-        exporter.wait(exporter.seconds_left(ended))
-        say(exporter.shortfall(file.path), start.redactor)
+        say(exporter.wind_up(file.path), start.redactor)
     if relay.failure:
         say(f"the record is not whole: {relay.failure}", start.redactor)
         return RECORD_FAILED

@@ -5,7 +5,8 @@ says under `clientexchange.CANCELS`. Refuses to know what a request asks.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+import os
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import uvicorn
@@ -13,6 +14,7 @@ from uvicorn.server import ServerState
 
 from proxy.clientexchange import AHEAD, Exchange
 from proxy.http1 import FramingError, answer_head, read_request
+from proxy.pouring import unsent
 
 Application: TypeAlias = Callable[
     [
@@ -39,6 +41,7 @@ class Downstream(asyncio.Protocol):
         self._state = server_state
         self._loop = _loop or asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._socket = -1
         self._data = b""
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
@@ -54,6 +57,11 @@ class Downstream(asyncio.Protocol):
         """A client connected."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        plain = transport.get_extra_info("sslcontext") is None
+        if plain:
+            self._socket = transport.get_extra_info("socket").fileno()
+            # What the system does not take is held by whoever has it, not copied here.
+            transport.set_write_buffer_limits(high=0)
         self._state.connections.add(cast("Any", self))  # uvicorn's union names its own protocols only
         self._used = self._loop.time()
         self._timer = self._loop.call_later(self._idle, self._look)
@@ -104,6 +112,21 @@ class Downstream(asyncio.Protocol):
         """Send bytes."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+
+    def pour(self, parts: Sequence[bytes | memoryview]) -> "asyncio.Future[None] | None":
+        """Send bytes that are not kept: what the client does not take at once is copied."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return None
+        sent = 0
+        if self._socket >= 0 and not transport.get_write_buffer_size():
+            try:
+                sent = os.writev(self._socket, parts)
+            except OSError:  # what is wrong with it, if anything, the transport finds out
+                sent = 0
+        if sent < (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))):
+            transport.write(unsent(parts, sent))
+        return self._full
 
     async def written(self) -> None:
         """Wait until the client has read enough of what was sent."""

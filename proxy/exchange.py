@@ -1,9 +1,9 @@
-"""A request and its answer, and the table of those that are open, for one side of a connection.
+"""A request and its answer.
 
 Refuses to know policy and bytes; it makes of an exchange the attributes of its span.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quote
 from typing import NamedTuple
@@ -114,68 +114,6 @@ def about_request(method: str, canonical: str, target: str) -> tuple[str, ...]:
     if target and method in _TARGETS:
         found.append(encode_attribute(_TARGETS[method], target))
     return tuple(found)
-
-
-@dataclass(slots=True)
-class Exchanges:
-    """The open requests of one side, by typed id; a reused open id keeps both, answered in order (wire rule 3).
-
-    `held` are those that a fault keeps from the other side, so that nothing answers them.
-    """
-
-    open: dict[IdKey, list[Exchange]] = field(default_factory=dict)
-    held: list[Exchange] = field(default_factory=list)
-
-    def add(self, exchange: Exchange) -> None:
-        """Take an exchange in."""
-        queue = self.open.get(exchange.key)
-        if queue is None:
-            self.open[exchange.key] = [exchange]
-            return
-        exchange.reused = queue[-1].reused = True
-        queue.append(exchange)
-
-    def take(self, key: IdKey | None, came: Stamp | None = None) -> Exchange | None:
-        """The exchange that an answer with this id ends, or None where no request had asked for it when it `came`."""
-        queue = self.open.get(key) if key is not None else None
-        if key is None or not queue or (came is not None and came < queue[0].start):
-            return None
-        exchange = queue.pop(0)
-        if not queue:
-            del self.open[key]
-        return exchange
-
-    def first(self, key: IdKey | None) -> Exchange | None:
-        """The exchange that `take` would give."""
-        queue = self.open.get(key) if key is not None else None
-        return queue[0] if queue else None
-
-    def withdraw(self, exchange: Exchange) -> None:
-        """Take out an exchange whose request was not sent after all."""
-        queue = self.open.get(exchange.key)
-        if queue is not None and exchange in queue:
-            queue.remove(exchange)
-            if not queue:
-                del self.open[exchange.key]
-        elif exchange in self.held:
-            self.held.remove(exchange)
-
-    def cancel(self, key: IdKey | None) -> bool:
-        """Note that the requester gave up on a request, whose answer may still come; whether there is such a one."""
-        queue = self.open.get(key, ()) if key is not None else ()
-        for exchange in queue:
-            exchange.cancelled = True
-        for exchange in self.held:
-            exchange.cancelled = exchange.cancelled or exchange.key == key
-        return bool(queue)
-
-    def drain(self) -> list[Exchange]:
-        """All that is still open, in the order in which it was asked."""
-        every = [*self.held, *(exchange for queue in self.open.values() for exchange in queue)]
-        rest = sorted(every, key=lambda exchange: exchange.start)
-        self.open.clear()
-        self.held.clear()
-        return rest
 
 
 def answer_attributes(exchange: Exchange, message: Message) -> tuple[list[str], str | None, str]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from proxy.fieldreading import FieldReading
 from proxy.glob import check_glob, compile_glob
-from proxy.problem import Path, Problem, ProblemError, describe, field_name
+from proxy.problem import Path, Problem, ProblemError, describe
 from proxy.sha import sha256_hex
 from proxy.spans import JSON
 
@@ -110,16 +111,8 @@ class FaultPlan:
         return found
 
 
-class _Reading:
-    """A list of faults being read: what is wrong is collected, so that a person sees all of it at once."""
-
-    def __init__(self, where: str, line: Callable[[Path], int | None], prefix: Path) -> None:
-        self.where, self.line, self.prefix = where, line, prefix
-        self.problems: list[Problem] = []
-
-    def wrong(self, path: Path, message: str) -> None:
-        whole = (*self.prefix, *path)
-        self.problems.append(Problem(self.where, self.line(whole), field_name(whole), message))
+class _Reading(FieldReading):
+    """A list of faults being read."""
 
     def faults(self, data: JSON) -> list[Fault]:
         if not isinstance(data, list):
@@ -134,9 +127,7 @@ class _Reading:
                        f"not {describe(data)}")  # fmt: skip
             return None
         before = len(self.problems)
-        for key in data:
-            if key not in FIELDS:
-                self.wrong((*path, key), f"unknown field; here may stand {', '.join(FIELDS)}")
+        self.known(path, data, FIELDS)
         kind = next((one for one in KINDS if one == data.get("fault")), None)
         if kind is None:
             self.wrong((*path, "fault"), f"expected {', '.join(KINDS[:-1])} or {KINDS[-1]}, "

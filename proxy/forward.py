@@ -23,7 +23,8 @@ from proxy.relays import Relays
 from proxy.routes import THIS_MACHINE, RouteError, Routes, Target, name_of, place_of, read_authority, read_target
 from proxy.seats import Seats
 from proxy.serverline import UpstreamError
-from proxy.upstream import Line, Upstream
+from proxy.upstream import Upstream
+from proxy.upstreamline import Line
 
 if TYPE_CHECKING:
     from proxy.waiting import Waiting

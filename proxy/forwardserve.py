@@ -8,7 +8,6 @@ import json
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.context import Context
@@ -149,10 +148,7 @@ def serve(
     reason = asyncio.run(run(board, listening, started))
     failure = forward.close_all(reason, board.not_exported()) or board.failure
     if exporter is not None:
-        ended = monotonic()
-        exporter.finish()
-        exporter.wait(exporter.seconds_left(ended))
-        say(exporter.shortfall(first.folder), redactor)
+        say(exporter.wind_up(first.folder), redactor)
     if failure:
         say(f"the record is not whole: {failure}", redactor)
         return RECORD_FAILED

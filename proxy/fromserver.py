@@ -10,12 +10,13 @@ from proxy.faulting import spoil
 from proxy.frames import Message, read_loose, read_strict
 from proxy.ids import IdKey
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
+from proxy.largemessage import LARGE, read_large
 from proxy.listing import Span, answer_ids, hide_tools, replaced, without
 from proxy.longlines import first_seen, flowed, withheld
 from proxy.members import FrameError
 from proxy.plainway import PlainWay
 from proxy.policy import NO_POLICY, Decision, canonical_name
-from proxy.readings import answerable_ids, asks_nothing, hidden_readings, ids_of, readings
+from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
 from proxy.refusing import as_lines, refusal, unlisted
@@ -38,11 +39,7 @@ class ServerSide:
     def line(self, raw: bytes, now: Stamp) -> Step:
         """A whole line; `forward` is what the client gets of it."""
         wire = self.connection
-        if raw[:1] != b"{" and not raw.strip(BLANK):
-            return Step([], raw)
-        if not (wire.failed or wire.denies_requests or wire.hides or wire.spoilt) and asks_nothing(raw):
-            wire.passed.append((raw, now, wire.recorder.next_seq()))
-            wire.passed_bytes += len(raw)
+        if wire.passes(raw, now) or not raw.strip(BLANK):
             return Step([], raw)
         if not wire.passed:
             return self._line(raw, now)
@@ -85,7 +82,7 @@ class ServerSide:
         """A line that goes on as it is; `ours` are the ids whose answers in it are the proxy's own."""
         wire = self.connection
         try:
-            line = read_loose(raw)
+            line = (read_large(raw) if len(raw) > LARGE else None) or read_loose(raw)
         except FrameError as problem:
             return Step(wire.unread(raw, str(problem), now, SERVER_TO_CLIENT), raw)
         records: list[str] = []

@@ -67,7 +67,7 @@ class HttpProxy:
         head = _head(scope)
         if head is None:
             return
-        out = Outbound(send)
+        out = Outbound(send, scope)
         refusal = self._door(head)
         if refusal is not None:
             await out.whole(refusal.status, refusal.body, refusal.headers)

@@ -173,6 +173,19 @@ class BodyReader:
             self.rest = data[len(found) :]
         return found
 
+    def skim(self, count: int) -> int:
+        """How many of the next `count` bytes are body as they stand; they are taken. The others are to be fed."""
+        if self.left is None:
+            return count
+        if self.chunked and (self._held or self._problem is not None):
+            return 0
+        plain = min(self.left, count)
+        self.left -= plain
+        if not self.left and plain:
+            self._behind = self.chunked
+            self.ended = not self.chunked
+        return plain
+
     def end(self) -> None:
         """The connection ended. Raises FramingError where the body is not whole."""
         if self.chunked or self.left is not None:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from time import monotonic
 
 import uvicorn
 
@@ -227,10 +226,7 @@ def close(proxy: HttpProxy, start: Start, reason: str) -> int:
     exporter = start.exporter
     seats.close_all(reason, None if exporter is None else exporter.tally.dropped)
     if exporter is not None:
-        ended = monotonic()
-        exporter.finish()
-        exporter.wait(exporter.seconds_left(ended))
-        say(exporter.shortfall(start.folder), start.redactor)
+        say(exporter.wind_up(start.folder), start.redactor)
     if seats.failure:
         say(f"the record is not whole: {seats.failure}", start.redactor)
         return RECORD_FAILED

@@ -38,6 +38,10 @@ class LineBuffer:
         """Whether a part of a line has been given out and its end has not."""
         return self._flowing
 
+    def begins_line(self, chunk: bytes) -> bool:
+        """Whether these bytes begin a line, and each line that ends in them would come whole."""
+        return not self._size and not self._flowing and len(chunk) <= self.limit
+
     def is_whole(self, chunk: bytes) -> bool:
         """Whether `feed` would give back these bytes as one whole line, and hold nothing."""
         return 0 < chunk.find(b"\n") + 1 == len(chunk) <= self.limit and not self._size and not self._flowing

@@ -40,20 +40,26 @@ class LongMessage:
 
     def take(self, data: bytes, *, shortens: bool = False) -> None:
         """Look at further bytes; `shortens`: of one past the cap only the beginning is kept."""
-        self.scanner.feed(data)
+        self.look(data, 0, len(data), shortens=shortens)
+
+    def look(self, data: bytes | bytearray, start: int, end: int, *, shortens: bool) -> None:
+        """The same with bytes between two places."""
+        if not self.scanner.passes(data, start, end):
+            self.scanner.feed(bytes(data[start:end]))
         if self._brief:
             return
+        piece = memoryview(data)[start:end]
         room = CAP - len(self.kept)
-        if len(data) <= room:
-            self.kept += data
+        if len(piece) <= room:
+            self.kept += piece
             return
         self.cut = True
         if shortens:
             self._brief = True
             kept = min(BRIEF, CAP)
-            self.kept = self.kept[:kept] + data[: max(kept - len(self.kept), 0)]
+            self.kept = self.kept[:kept] + piece[: max(kept - len(self.kept), 0)]
         else:
-            self.kept += data[:room]
+            self.kept += piece[:room]
 
 
 def seen_of(wire: Connection, envelope: Envelope, direction: str) -> Judgement | None:

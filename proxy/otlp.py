@@ -104,6 +104,12 @@ class Exporter:
         """How long to wait, of FLUSH seconds that began at `since` (CLOCK_MONOTONIC)."""
         return max(since + FLUSH - monotonic(), 0.0)
 
+    def wind_up(self, again: str) -> str:
+        """End, giving what is left FLUSH seconds; what to say then, as `shortfall` does."""
+        self.finish()
+        self.wait(FLUSH)
+        return self.shortfall(again)
+
     @property
     def tally(self) -> Tally:
         """The numbers so far."""

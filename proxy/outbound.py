@@ -1,10 +1,11 @@
 """The way of an answer to the client, as ASGI has it. Refuses to know where the answer comes from."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
-from proxy.clientexchange import FOLLOWED
+from proxy.clientexchange import FOLLOWED, POURS
 from proxy.httpwords import Headers
+from proxy.pouring import Sink
 
 
 async def silence() -> None:
@@ -15,8 +16,14 @@ async def silence() -> None:
 class Outbound:
     """What goes to the client. An answer that is left unfinished has its connection closed by the server we run in."""
 
-    def __init__(self, send: "Callable[[dict[str, object]], Awaitable[None]]") -> None:
+    def __init__(
+        self, send: "Callable[[dict[str, object]], Awaitable[None]]", scope: "Mapping[str, object] | None" = None
+    ) -> None:
+        """`scope` is that of the request, which may tell of a shorter way for bytes of its answer's body: `pour`."""
         self._send = send
+        extensions = {} if scope is None else scope.get("extensions")
+        found = extensions.get(POURS) if isinstance(extensions, dict) else None
+        self.pour: Sink | None = found if callable(found) else None
         self.started = False
 
     async def start(self, status: int, headers: Headers, *, followed: bool = False) -> None:

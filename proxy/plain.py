@@ -4,10 +4,11 @@ Refuses to know policy and what is recorded. What it does not take has the caref
 """
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from proxy.frames import QUICK
 from proxy.ids import IdKey
+from proxy.keys import PROTOTYPE
 from proxy.members import LOOSE, STRICT, scanner
 from proxy.spans import JSON
 
@@ -21,6 +22,15 @@ _CALL = re.compile(
 _NAMED = re.compile(r', ?"name": ?"([^"\\\x00-\x1f]+)", ?"arguments": ?')
 _META = re.compile(r', ?"_meta": ?\{')
 _CALLED = re.compile(rf"\}}(?:, ?{_WHO})?\}}\n")
+# Arguments that hold no more than texts, short numbers and names: they have one reading unless a key comes twice.
+_TEXT = r'"[^"\\\x00-\x1f]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f]*+)*+"'
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?+(?:[eE][-+]?[0-9]{1,2})?+"
+_MEMBER = rf'"(?!{PROTOTYPE}")[^"\\\x00-\x1f]*+": ?(?:{_TEXT}|{_NUMBER}|true|false|null)'
+_FLAT = re.compile(
+    rf'\{{(?:{_WHO}, ?)?"method": ?"tools/call", ?"params": ?\{{"name": ?"([^"\\\x00-\x1f]++)", ?"arguments": ?'
+    rf"(\{{(?:{_MEMBER}((?:, ?{_MEMBER})*+))?+\}})\}}(?:, ?{_WHO})?\}}\n"
+)
+_KEYS = re.compile(rf'("[^"\\\x00-\x1f]*+"): ?(?:{_TEXT}|[^,]++)')
 _RESULT = re.compile(rf'\{{(?:{_WHO}, ?)?"result": ?')
 _ANSWERED = re.compile(rf"(?:, ?{_WHO})?\}}\n")
 
@@ -30,15 +40,10 @@ _OPENED = 256
 _strictly, _loosely = scanner(STRICT), scanner(LOOSE)
 
 
-class PlainCall(NamedTuple):
-    """A call of a tool: its id's text and key, the tool, the exact text of the arguments, them, and `_meta`."""
-
-    id_text: str
-    key: IdKey
-    name: str
-    text: str
-    arguments: JSON
-    meta: dict[str, JSON] | None
+PlainCall: TypeAlias = tuple[str, IdKey, str, str, dict[str, JSON] | None]
+"""A call of a tool: its id's text and key, the tool, the exact text of the arguments, and `_meta`. Bare, since a
+client waits meanwhile.
+"""
 
 
 class PlainAnswer(NamedTuple):
@@ -47,6 +52,11 @@ class PlainAnswer(NamedTuple):
     key: IdKey
     text: str
     result: JSON
+
+
+def plain_arguments(text: str) -> JSON:
+    """The arguments of a plain call, from their text."""
+    return _strictly(text, 0)[0]
 
 
 def id_key(text: str) -> IdKey:
@@ -58,17 +68,30 @@ def _may_be_deep(raw: bytes) -> bool:
     return raw.count(b"[") + raw.count(b"{") > _OPENED
 
 
+def _repeats(flat: str) -> bool:
+    """Whether a key of a flat object comes twice."""
+    keys = _KEYS.findall(flat)
+    return len(set(keys)) != len(keys)
+
+
 def plain_call(raw: bytes) -> PlainCall | None:
     """The call that a line of the client is; None where it is none, or a careful look is needed.
 
     Such a look is needed for escapes of letters, a carriage return, another message inside, any key repeated, and what
     may be nested deep.
     """
-    if len(raw) > QUICK or _may_be_deep(raw) or b"\r" in raw or b"\\u" in raw or raw.lower().count(b"method") != 1:
+    if len(raw) > QUICK or raw.lower().count(b"method") != 1:
         return None
     try:
         text = raw.decode()
-        opened = _CALL.match(text)
+        flat = _FLAT.fullmatch(text)
+        if flat is not None:
+            before, name, given, more, after = flat.groups()
+            if (before is None) == (after is None) or (more and _repeats(given)):
+                return None
+            id_text = before or after
+            return id_text, id_key(id_text), name, given, None
+        opened = None if _may_be_deep(raw) or b"\r" in raw or b"\\u" in raw else _CALL.match(text)
         if opened is None:
             return None
         before, meta_first, name = opened.groups()
@@ -80,7 +103,7 @@ def plain_call(raw: bytes) -> PlainCall | None:
             if named is None:
                 return None
             name, at = named[1], named.end()
-        arguments, end = _strictly(text, at)
+        _, end = _strictly(text, at)
         given = text[at:end]
         if meta_first is None and (behind := _META.match(text, end)) is not None:
             meta, end = _strictly(text, behind.end() - 1)
@@ -93,7 +116,7 @@ def plain_call(raw: bytes) -> PlainCall | None:
     if (before is None) == (after is None):
         return None
     id_text = before or after
-    return PlainCall(id_text, id_key(id_text), name, given, arguments, meta if isinstance(meta, dict) else None)
+    return id_text, id_key(id_text), name, given, meta if isinstance(meta, dict) else None
 
 
 def plain_answer(raw: bytes) -> PlainAnswer | None:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 from proxy import vocabulary as v
 from proxy.connection import DECISION, Connection, Step
 from proxy.exchange import ANSWERED, CLIENT_TO_SERVER, OUTCOME, REQUEST, VERSION, Asked, Exchange, about_request
+from proxy.exchanges import OpenCall
 from proxy.judging import VERSION_KEY, about_decision
-from proxy.plain import plain_answer, plain_call
+from proxy.plain import plain_answer, plain_arguments, plain_call
 from proxy.policy import NO_POLICY, Decision, Policy, canonical_name
-from proxy.record import Recorder, Stamp, payload_template
+from proxy.record import Place, Recorder, Stamp, payload_template
 from proxy.sha import sha256_hex
 from proxy.spans import INTERNAL, JSON, SERVER, template
 
@@ -27,14 +28,31 @@ _LONGEST, _MOST = 256, 256
 class _Tool(NamedTuple):
     """A tool that is called: `decision` is None where it depends on the arguments, `about` is its encoded form.
 
-    `decided` and `called` are what is the same in the lines of all decisions on it, and of all calls that are answered.
+    `decided` and `called` are what is the same in the lines of all decisions on it, and of all calls that are answered;
+    `trace_id` and `parent_id` are those of all their spans.
     """
 
+    name: str
     canonical: str
     decision: Decision | None
     about: str
     decided: tuple[str, ...]
     called: tuple[str, ...]
+    trace_id: str
+    parent_id: str
+
+    def exchange(self, call: OpenCall) -> Exchange:
+        """The exchange that a call begins."""
+        _, span, mono, wall, id_text, key, seq, text, version = call
+        place, asked = (
+            Place(self.trace_id, span, self.parent_id),
+            Asked(seq, CLIENT_TO_SERVER, self.canonical, self.name, text, False),
+        )
+        made = Exchange(place, _CALL, Stamp(mono, wall), id_text, key, asked, version)
+        made.told = self.called
+        if version:
+            made.call = (_CALL, self.name, text)
+        return made
 
 
 def _filled(format_text: str, *values: str) -> str:
@@ -54,6 +72,9 @@ def _line(recorder: Recorder, name: str, kind: int, attributes: list[str]) -> tu
     ids = f'{shape.before}{_HOLE}","parentSpanId":"{_HOLE}'
     times = f'{shape.named}{_HOLE}","endTimeUnixNano":"{_HOLE}'
     return tuple(f"{ids}{times}{shape.common}{','.join(attributes)}{shape.behind}".split(_HOLE))
+
+
+_about = lru_cache(_MOST)(about_decision)
 
 
 @lru_cache(16)
@@ -79,15 +100,30 @@ class PlainWay:
 
     def call(self, raw: bytes, now: Stamp) -> Step | None:
         """What a line of the client leads to; None where it has to go the careful way."""
+        decided = self.decided(raw, *now)
+        if decided is None:
+            return None
+        line, call = decided
+        exchange = call[0].exchange(call)
+        self.wire.from_client.add(exchange)
+        return Step([line], raw, b"", True, (exchange,))
+
+    def decided(self, raw: bytes, mono: int, wall: int) -> tuple[str, OpenCall] | None:
+        """The decision's line on a line of the client that may go on, and the call that is open then.
+
+        None where it has to go the careful way. As little as can be is made here, since the client waits.
+        """
         wire = self.wire
         recorder = wire.recorder
         if wire.failed or wire.splice or wire.faults is not None or recorder.redactor is not None:
             return None
         asked = plain_call(raw)
-        # An answer that is not looked at yet may have set this id free.
-        if asked is None or (wire.passed and asked.key in wire.from_client.open):
+        if asked is None:
             return None
-        id_text, key, name, text, arguments, meta = asked
+        id_text, key, name, text, meta = asked
+        # Its answers are in an order then; or an answer that is not looked at yet has set it free.
+        if wire.from_client.is_open(key):
+            return None
         version = ""
         if meta is not None:
             if "traceparent" in meta:
@@ -99,30 +135,22 @@ class PlainWay:
         tool = self._tools[name] if name in self._tools else self._learn(name)
         if tool is None:
             return None
-        canonical, decision, about, decided, called = tool
-        if decision is None:
-            decision = self._judge(canonical, arguments)
+        about = tool.about
+        if tool.decision is None:
+            decision = self._judge(tool.canonical, plain_arguments(text))
             if decision is None:
                 return None
-            about = about_decision(decision, _CALL, canonical)
-        place = recorder.place(None)
+            about = _about(decision, _CALL, tool.canonical)
+        span, own = recorder.new_id(16), recorder.new_id(16)
         seq = recorder.next_seq()
-        exchange = Exchange(
-            place, _CALL, now, id_text, key, Asked(seq, CLIENT_TO_SERVER, canonical, name, text, False), version
-        )
-        exchange.told = called
-        if version:
-            exchange.call = (_CALL, name, text)
-        wire.from_client.add(exchange)
         recorder.calls += 1
-        mono, wall = now
-        own, source = recorder.new_id(16), raw[:-1]
-        a, b, c, d, e, f, g, h, i, j, k, l = decided  # noqa: E741  (the pieces have no names of their own)
+        source = raw[:-1]
+        a, b, c, d, e, f, g, h, i, j, k, l = tool.decided  # noqa: E741  (the pieces have no names of their own)
         line = (
-            f"{a}{own}{b}{place[1]}{c}{wall}{d}{wall}{e}{seq}{f}{mono}{g}{about}{h}{quote(id_text)}{i}"
+            f"{a}{own}{b}{span}{c}{wall}{d}{wall}{e}{seq}{f}{mono}{g}{about}{h}{quote(id_text)}{i}"
             f"{quote(source.decode())}{j}{len(source)}{k}{sha256_hex(source)}{l}"
         )
-        return Step([line], raw, b"", True, (exchange,))
+        return line, (tool, span, mono, wall, id_text, key, seq, text, version)
 
     def answer(self, raw: bytes, then: Stamp, seq: int) -> str | None:
         """The line of the exchange that a line of the server ends; None where it has to go the careful way."""
@@ -133,33 +161,49 @@ class PlainWay:
         if answer is None:
             return None
         key, text, result = answer
-        exchange = wire.from_client.first(key)
         if (
-            exchange is None
-            or not exchange.told
-            or then < exchange.start  # nobody had asked when it came
-            or exchange.reused
-            or exchange.cancelled
-            or exchange.status is not None
-            or not isinstance(result, dict)
+            not isinstance(result, dict)
             or result.get("isError") is True
             or result.get("resultType") == "input_required"
         ):
             return None
-        wire.from_client.take(key)
-        if exchange.version and not wire.version:
-            wire.version = exchange.version
-        (_, span, parent), (began, start), id_text = exchange.place, exchange.start, exchange.id_text
-        place, given = exchange.asked.seq, exchange.asked.text or ""
+        call = wire.from_client.calls.get(key)
+        if call is not None:
+            tool, span, began, start, id_text, _, place, given, version = call
+            if then < (began, start):  # nobody had asked when it came
+                return None
+            del wire.from_client.calls[key]
+            parent, pieces = tool.parent_id, tool.called
+        else:
+            exchange = wire.from_client.first(key)
+            if (
+                exchange is None
+                or not exchange.told
+                or then < exchange.start
+                or exchange.reused
+                or exchange.cancelled
+                or exchange.status is not None
+            ):
+                return None
+            wire.from_client.take(key)
+            (_, span, parent), (began, start), id_text = exchange.place, exchange.start, exchange.id_text
+            place, given, version, pieces = (
+                exchange.asked.seq,
+                exchange.asked.text or "",
+                exchange.version,
+                exchange.told,
+            )
+        if version and not wire.version:
+            wire.version = version
         mono, wall = then
         digits = quote(id_text)
         plain = quote(key[1]) if isinstance(key[1], str) else digits
         asked, told = given.encode(), text.encode("utf-8", "surrogateescape")
-        a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r = exchange.told  # noqa: E741  (as above)
+        a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r = pieces  # noqa: E741  (as above)
         return (
             f"{a}{span}{b}{parent}{c}{start}{d}{max(wall, start)}{e}{plain}{f}{digits}{g}{place}{h}{began}{i}"
             f"{quote(given)}{j}{len(asked)}{k}{sha256_hex(asked)}{l}{seq}{m}{mono}{n}"
-            f"{_version(exchange.version or wire.version)}{o}{quote(text)}{p}{len(told)}{q}{sha256_hex(told)}{r}"
+            f"{_version(version or wire.version)}{o}{quote(text)}{p}{len(told)}{q}{sha256_hex(told)}{r}"
         )
 
     def _forget(self) -> None:
@@ -212,9 +256,12 @@ class PlainWay:
             f"{_HOLE}{_payload(v.TOOL_RESULT, 'result')}",
         ]
         return _Tool(
+            name,
             canonical,
             decision,
             about,
             _line(recorder, f"decision {_CALL}", INTERNAL, decided),
             _line(recorder, f"{_CALL} {name}", SERVER, called),
+            recorder.trace_id,
+            recorder.parent_id,
         )

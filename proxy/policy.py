@@ -89,6 +89,10 @@ NO_POLICY = Decision("allow", "no policy", "no policy is given", False)
 """The decision on everything where there is no policy."""
 
 
+_Choice: TypeAlias = tuple[tuple[tuple[Rule, Decision], ...], Decision]
+"""What is decided on a name where the arguments fit a rule, the rules in their order, and where they fit none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Rules in order, the first that holds decides. `client_requests` has only the kinds that the policy speaks of."""
@@ -97,8 +101,8 @@ class Policy:
     default: Verdict = "allow"
     rules: tuple[Rule, ...] = ()
     client_requests: Mapping[str, Verdict] = field(default_factory=dict)
-    _known: dict[tuple[str, str], Decision] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """Decisions that no arguments can change, by name and trust label."""
+    _known: dict[tuple[str, str], "_Choice"] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """By name and trust label."""
 
     @property
     def in_force(self) -> bool:
@@ -117,36 +121,36 @@ class Policy:
 
     def judge(self, canonical: str, trust: str, arguments: JSON) -> Decision:
         """Decide on a tools/call, resources/read or prompts/get. An error in here refuses the call (wire rule 9)."""
-        known = self._known.get((canonical, trust))
-        if known is not None:
-            return known
-        named = [rule for rule in self.rules if rule.names(canonical, trust)]
-        for rule in named:
-            if rule.fits_call(arguments):
-                said = f"{rule.action} {rule.glob}"
-                reason = rule.reason or f"the policy has the rule {said!r}"
-                verdict: Verdict = "allow" if rule.action == "allow" else "deny"
-                found = Decision(verdict, said, reason, self.in_force, rule.form, rule.hold)
+        conditional, otherwise = self._known.get((canonical, trust)) or self._choice(canonical, trust)
+        return next((decision for rule, decision in conditional if rule.fits_call(arguments)), otherwise)
+
+    def _choice(self, canonical: str, trust: str) -> "_Choice":
+        conditional: list[tuple[Rule, Decision]] = []
+        for rule in self.rules:
+            if not rule.names(canonical, trust):
+                continue
+            said = f"{rule.action} {rule.glob}"
+            reason = rule.reason or f"the policy has the rule {said!r}"
+            verdict: Verdict = "allow" if rule.action == "allow" else "deny"
+            decision = Decision(verdict, said, reason, self.in_force, rule.form, rule.hold)
+            if rule.fits is None:
                 break
+            conditional.append((rule, decision))
         else:
             why = f"no rule of the policy {'allows' if self.default == 'deny' else 'denies'} it"
-            found = Decision(self.default, f"default {self.default}", why, self.in_force)
-        if len(canonical) <= _SHORT and len(self._known) < _MOST and all(rule.fits is None for rule in named):
-            self._known[canonical, trust] = found
-        return found
+            decision = Decision(self.default, f"default {self.default}", why, self.in_force)
+        choice = tuple(conditional), decision
+        if len(canonical) <= _SHORT and len(self._known) < _MOST:
+            self._known[canonical, trust] = choice
+        return choice
 
     def hides_tool(self, canonical: str, trust: str) -> bool:
         """Whether the tool is gone from tools/list: a hidden deny comes before anything that may allow a call of it."""
         if not self.in_force:
             return False
-        for rule in self.rules:
-            if not rule.names(canonical, trust):
-                continue
-            if rule.form == "hidden":
-                return True
-            if rule.action == "allow" or rule.fits is None:
-                return False
-        return False
+        conditional, otherwise = self._known.get((canonical, trust)) or self._choice(canonical, trust)
+        every = (*(decision for _, decision in conditional), otherwise)
+        return next((one.form == "hidden" for one in every if one.form == "hidden" or one.verdict == "allow"), False)
 
     def judge_client_request(self, method: str) -> Decision:
         """Decide on what a server asks of the client: sampling, elicitation, roots. Any other method is allowed."""

@@ -6,14 +6,13 @@ Refuses to know processes and signals: it is given file descriptors and a relay.
 import os
 from collections import deque
 from collections.abc import Callable
-from select import PIPE_BUF, POLLIN, POLLOUT, poll
+from select import POLLIN, POLLOUT, poll
 from threading import Condition, Lock, Thread, Timer
 
 from proxy.relay import Passage, Relay
+from proxy.settling import Settler
 
 CHUNK = 64 * 1024
-PAUSE = 1
-"""Milliseconds without a line of the server after which its last answers are recorded (docs/spans.md)."""
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -43,8 +42,6 @@ class Outlet:
         self.fd = fd
         self.gone = False
         self._writing = Lock()
-        self._room = poll()
-        self._room.register(fd, POLLOUT)
         self._turn = Condition()
         self._mid_line = False
         self._ended = False
@@ -52,27 +49,13 @@ class Outlet:
         self._poster: Thread | None = None
         self._timers: list[Timer] = []
 
-    def send(self, data: bytes, *, mid_line: bool, full: Callable[[], None] | None = None) -> None:
-        """Write a piece of the flow, which ends inside a line or not.
-
-        `full` is called once before anything here may wait for the peer to read; without it nobody needs to know.
-        """
+    def send(self, data: bytes, *, mid_line: bool) -> None:
+        """Write a piece of the flow, which ends inside a line or not."""
         if not data and self._mid_line == mid_line:
             return
-        if full is None:
-            self._writing.acquire()
-        elif not self._writing.acquire(blocking=False):  # a line of ours is being written, and may wait
-            full()
-            full = None
-            self._writing.acquire()
-        try:
-            # An end that is ready takes so much as PIPE_BUF without a wait, and says nothing about more.
-            if full is not None and (len(data) > PIPE_BUF or not self._room.poll(0)):
-                full()
+        with self._writing:
             self._write(data)
             self._mid_line = mid_line
-        finally:
-            self._writing.release()
         if self._poster is not None:
             with self._turn:
                 self._turn.notify_all()
@@ -150,6 +133,7 @@ class Pumps:
 
     def start(self) -> None:
         """Start both pumps."""
+        self._settler = Settler(self.relay.settle)
         self.downward.start()
         self.upward.start()
 
@@ -169,9 +153,9 @@ class Pumps:
     def _server_passage(self, passage: Passage) -> None:
         if passage.to_server:
             self.to_server.post(passage.to_server)
-        # A client that does not read must not keep off the record what it has been answered.
-        full = self.relay.settle if self.relay.owes else None
-        self.to_client.send(passage.to_client, mid_line=passage.mid_line, full=full)
+        # Before it is sent: a client that does not read must not keep off the record what it has been answered.
+        self._settler.note()
+        self.to_client.send(passage.to_client, mid_line=passage.mid_line)
         for seconds, lines in passage.later:
             self.to_client.post_later(seconds, lines)
         self.relay.settle_due()
@@ -179,6 +163,11 @@ class Pumps:
     def _pump_client(self) -> None:
         while not self.to_server.gone:
             chunk = _read(self.from_client)
+            if passed := self.relay.passes("client", chunk):
+                self.to_server.send(chunk[:passed], mid_line=False)
+                if passed == len(chunk):
+                    continue
+                chunk = chunk[passed:]
             if not chunk:
                 self._client_passage(self.relay.client_ended())
                 break
@@ -189,17 +178,20 @@ class Pumps:
         self.to_server.end()
 
     def _pump_server(self) -> None:
-        more = poll()
-        more.register(self.from_server, POLLIN)
         while not self.to_client.gone:
-            if self.relay.owes and not more.poll(PAUSE):
-                self.relay.settle()
             chunk = _read(self.from_server)
+            if passed := self.relay.passes("server", chunk):
+                self._settler.note()
+                self.to_client.send(chunk[:passed], mid_line=False)
+                self.relay.settle_due()
+                if passed == len(chunk):
+                    continue
+                chunk = chunk[passed:]
             if not chunk:
                 self._server_passage(self.relay.server_ended())
                 break
             self._server_passage(self.relay.from_server(chunk))
-        self.relay.settle()
+        self._settler.end()
         self.ended("server_ended" if not self.to_client.gone else "client_ended")
         os.close(self.from_server)  # so that the server's next write fails, as it would directly
         self.to_client.end()

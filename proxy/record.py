@@ -115,6 +115,8 @@ class Recorder:
         self.new_id = new_id
         self.trace_id = identity.trace_id or new_id(32)
         self.connection_span = new_id(16)
+        self.parent_id = identity.parent_id or self.connection_span
+        """Of spans whose request names no parent."""
         self.seq = 0
         self.calls = 0
         """Decisions on calls of tools so far."""
@@ -173,7 +175,7 @@ class Recorder:
         # A secret of 16 or 32 hex digits could be sent as an id, where no mark can stand.
         if parent is not None and (self.redactor is None or not self.redactor.finds(f"{parent[0]}-{parent[1]}")):
             return Place(parent[0], span_id, parent[1])
-        return Place(self.trace_id, span_id, self.identity.parent_id or self.connection_span)
+        return Place(self.trace_id, span_id, self.parent_id)
 
     def line(
         self,

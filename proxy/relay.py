@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from proxy.faults import FaultPlan
 from proxy.frames import CAP
-from proxy.ledger import Ledger, RandomHex, Strand, now
+from proxy.ledger import Ledger, RandomHex, now
 from proxy.lines import LineBuffer, Part, Piece
 from proxy.policy import Policy
 from proxy.record import Identity
 from proxy.session import Session, Side
 from proxy.spanfile import SpanFile
+from proxy.strand import Strand
 
 if TYPE_CHECKING:
     from proxy.connection import Step
@@ -117,6 +118,21 @@ class Relay:
         if lines.is_whole(chunk):
             return self._line("server", chunk)
         return self._feed("server", lines.feed(chunk))
+
+    def passes(self, side: Side, chunk: bytes) -> int:
+        """How many of these bytes of a side are lines that go on as they are, with on the record what has to be before.
+
+        Of most it is all; the rest `from_client` or `from_server` has to take.
+        """
+        # An answer that policy may have to look at is recorded first.
+        if (self._edits and side == "server") or not self._lines[side].begins_line(chunk):
+            return 0
+        strand = self._strands[side]
+        first = chunk.find(b"\n") + 1
+        with self._lock:
+            if first == len(chunk):
+                return first if first and strand.passes(chunk) else 0
+            return strand.passes_some(chunk)
 
     def client_ended(self) -> Passage:
         """The client sends no more: its unterminated last line, if it has one. What waits for approval is refused."""

@@ -86,6 +86,17 @@ class EnvelopeScanner:
         self._path = ["", "", ""]
         self._exact = False
 
+    def passes(self, data: bytes | bytearray, start: int, end: int) -> bool:
+        """Whether the bytes between these places are all inside of one text that nobody wants, and so are taken."""
+        return (
+            self._string
+            and not self._skip
+            and self._key is None
+            and self._value is None
+            and data.find(b'"', start, end) < 0
+            and data.find(b"\\", start, end) < 0
+        )
+
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes, cut anywhere."""
         at = slow = 0

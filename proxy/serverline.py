@@ -5,6 +5,7 @@ from typing import Protocol
 
 from proxy.http1 import AnswerHead, RequestHead
 from proxy.httpwords import Origin
+from proxy.pouring import Look, Sink
 
 
 class UpstreamError(ValueError):
@@ -26,6 +27,10 @@ class ServerLine(Protocol):
         """The next bytes of its body, and whether it ends with them."""
         ...
 
+    async def pour(self, look: Look, sink: Sink) -> None:
+        """Have the rest of the body go on as it comes, as far as that can be had; `body` has what is left of it."""
+        ...
+
     def came(self) -> bool:
         """Whether more of the body is here, for which nobody has to wait; False where that is not known."""
         ...
@@ -33,6 +38,13 @@ class ServerLine(Protocol):
     def abort(self) -> None:
         """Give it up."""
         ...
+
+
+async def next_of(line: ServerLine, look: Look | None, sink: Sink | None) -> tuple[bytes, bool]:
+    """The next bytes of a body, and whether it ends with them, behind what could go the shorter way. As `body`."""
+    if look is not None and sink is not None:
+        await line.pour(look, sink)
+    return await line.body()
 
 
 class Server(Protocol):

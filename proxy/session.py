@@ -99,7 +99,7 @@ class Session:
         wire = self.connection
         return bool(wire.passed or wire.owed or wire.late)
 
-    def settle(self, most: int = -1) -> list[str]:
+    def settle(self, most: int = -1) -> "list[str | bytes | bytearray]":
         """The span lines that are owed for what has gone on; of what is unread yet only for so many lines."""
         self.server.catch_up(most)
         return self.connection.settle()

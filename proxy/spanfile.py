@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import RLock
 
+FRESH = 1_000_000
+"""Nanoseconds for which a close look at the file holds: what took its place meanwhile may be found so much later."""
+
 Tap = Callable[[str | bytes], None]
 """Is given every line that was written; it must neither block nor raise."""
 
@@ -45,7 +48,7 @@ class SpanFile:
     Both pumps of a proxy may append at once. A broken file takes nothing more, so that its torn line stays the last.
     """
 
-    __slots__ = ("_fd", "_identity", "_lock", "_size", "broken", "dropped", "path", "recorded", "tap")
+    __slots__ = ("_fd", "_identity", "_lock", "_looked", "_size", "broken", "dropped", "path", "recorded", "tap")
 
     def __init__(self, path: str, fd: int) -> None:
         # Absolute: nobody's change of folder may make it another file.
@@ -58,6 +61,7 @@ class SpanFile:
         opened = os.fstat(fd)
         self._identity = (opened.st_dev, opened.st_ino)
         self._size = opened.st_size
+        self._looked = -FRESH
         # Re-entrant: a signal handler may record while the main thread is inside `append`.
         self._lock = RLock()
 
@@ -82,12 +86,17 @@ class SpanFile:
             ) from error
         return cls(path, fd)
 
-    def append(self, line: str | bytes) -> None:
+    def append(self, line: str | bytes, moment: int | None = None) -> None:
         """Write one line (a span as JSON, no newline in it); it is on the file when this returns, without an fsync.
 
-        Raises SpanFileError when the write fails or is short, and at once for ever after.
+        Raises SpanFileError when the write fails or is short, and at once for ever after. With the `moment` that it is
+        (ns of some clock) the file is looked at less closely where that was done less than FRESH ago.
         """
-        self.append_all((line,))
+        data = (line.encode() if isinstance(line, str) else line) + b"\n"
+        with self._lock:
+            self._write(data, 1, moment, checked=True)
+            if self.tap is not None:
+                self.tap(line)
 
     def append_all(self, lines: Sequence[str | bytes | bytearray], *, checked: bool = True) -> None:
         """Write several lines with one write(2). When it raises, none of them counts as recorded.
@@ -97,30 +106,32 @@ class SpanFile:
         """
         if not lines:
             return
+        data = _joined(lines)
         with self._lock:
-            if self.broken or self._fd < 0:
-                self.dropped += len(lines)
-                raise SpanFileError(
-                    f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}"
-                )
-            try:
-                if checked:
-                    self._check()
-                data = _joined(lines)
-                written = os.write(self._fd, data)
-                if written != len(data):
-                    if checked:
-                        self._tear(data, written)
-                    raise OSError(f"short write, {written} of {len(data)} bytes")
-            except (OSError, ValueError) as error:
-                self.broken = True
-                self.dropped += len(lines)
-                raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
-            self.recorded += len(lines)
-            self._size += len(data)
+            self._write(data, len(lines), None, checked=checked)
             if self.tap is not None:
                 for line in lines:
                     self.tap(bytes(line) if isinstance(line, bytearray) else line)
+
+    def _write(self, data: bytes | bytearray, count: int, moment: int | None, *, checked: bool) -> None:
+        """Write the text of so many lines."""
+        if self.broken or self._fd < 0:
+            self.dropped += count
+            raise SpanFileError(f"{self.path}: {'an earlier write failed' if self.broken else 'the file is closed'}")
+        try:
+            if checked and not self._still_there(moment):
+                self._check()
+            written = os.write(self._fd, data)
+            if written != len(data):
+                if checked:
+                    self._tear(data, written)
+                raise OSError(f"short write, {written} of {len(data)} bytes")
+        except (OSError, ValueError) as error:
+            self.broken = True
+            self.dropped += count
+            raise SpanFileError(f"{self.path}: {error}; nothing more is recorded here") from error
+        self.recorded += count
+        self._size += written
 
     def _tear(self, data: bytes | bytearray, written: int) -> None:
         """Leave of lines that were written in part no more than a torn beginning of the first one.
@@ -131,6 +142,15 @@ class SpanFile:
         # What cannot be cut, as a pipe, is left as it is.
         with suppress(OSError):
             os.ftruncate(self._fd, self._size + torn)
+
+    def _still_there(self, moment: int | None) -> bool:
+        """Whether a close look can wait; that the file is where it was and as long as it was is seen without one."""
+        if moment is None:
+            return False
+        if moment - self._looked >= FRESH:
+            self._looked = moment
+            return False
+        return os.access(self.path, os.F_OK) and os.lseek(self._fd, 0, os.SEEK_END) == self._size
 
     def _check(self) -> None:
         """Raise OSError when what was written is no longer there: somebody moved, removed, cut or wrote to the file."""

@@ -192,9 +192,7 @@ def serve(
         relay.close("start_failed")
         if exporter is not None:
             exporter.start()
-            exporter.finish()
-            exporter.wait(exporter.seconds_left(monotonic()))
-            say(exporter.shortfall(spans.path), redactor)
+            say(exporter.wind_up(spans.path), redactor)
         raise
     reasons: list[str] = []
     pumps = Pumps(relay, (0, 1), (child.stdout, child.stdin), reasons.append)

@@ -7,7 +7,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from proxy.httpwords import Headers, Origin
 from proxy.refusals import DENIED, SERVER_ENDED
 from proxy.routes import RouteError, Target, read_authority, speech_of
 from proxy.spanfile import SpanFileError
-from proxy.tunnels import CHUNK, DialError, Pouring, abort, credentials, dial_for, take_until
+from proxy.tunnels import DialError, Pouring, abort, accepted, credentials, dial_for, farewell, take_until
 from proxy.unread import Unread
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Switchboard:
     """Why all ends."""
     not_exported: Callable[[], int | None] = lambda: None
     _state: ServerState = field(default_factory=ServerState)
-    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
+    _tasks: "set[asyncio.Task[bool]]" = field(default_factory=set)
     _told: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -93,17 +92,16 @@ class Switchboard:
 
     async def accept(self, listening: socket.socket) -> None:
         """Take connections until cancelled."""
-        loop = asyncio.get_running_loop()
         listening.setblocking(False)
         while True:
             try:
-                client, _ = await loop.sock_accept(listening)
+                client = await accepted(listening)
             except OSError:
                 await asyncio.sleep(_BUSY)
                 continue
             task = asyncio.create_task(self._serve(client))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(partial(self._served, client))
 
     async def stop(self, reason: str) -> None:
         """End all: what is under way over HTTP is answered, tunnels break off."""
@@ -115,31 +113,42 @@ class Switchboard:
         spoken = [one for one in self._state.connections if isinstance(one, Downstream)]
         for one in spoken:
             one.shutdown()
-        until = asyncio.get_running_loop().time() + STOP_GRACE
-        while self._state.connections and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(0.01)
-        for one in spoken:
-            one.abort()
+        if not await self._quiet():
+            for one in spoken:
+                one.abort()
+            await self._quiet()
 
-    async def _serve(self, client: socket.socket) -> None:
-        client.setblocking(False)
-        handed_on = False
+    async def _quiet(self) -> bool:
+        """Wait until all connections over HTTP are closed and their requests over; whether they are, in time."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + STOP_GRACE
+        while self._state.connections or self._state.tasks:
+            if loop.time() >= until:
+                return False
+            await asyncio.sleep(0.01)
+        return True
+
+    def _served(self, client: socket.socket, task: "asyncio.Task[bool]") -> None:
+        self._tasks.discard(task)
+        # Here and not in the task: one that is cancelled before it begins does nothing at all.
+        if task.cancelled() or task.exception() is not None or not task.result():
+            client.close()
+
+    async def _serve(self, client: socket.socket) -> bool:
+        """Read what a client wants and see to it; whether the socket is somebody else's now."""
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             seen = bytearray()
             head = await take_until(client, seen, _connect_head)
             if head:
-                handed_on = await self._tunnel(client, head)
-            else:
-                await self._speak(client, self.forward, bytes(seen))
-                handed_on = True
+                return await self._tunnel(client, head)
+            await self._speak(client, self.forward, bytes(seen))
         except (OSError, EOFError):
-            return
+            return False
         except Exception as error:  # a fault of ours must neither go on nor pass unseen
             self.failure = self.failure or f"a fault of the proxy's own: {type(error).__name__}: {error}"
-        finally:
-            if not handed_on:
-                client.close()
+            return False
+        return True
 
     async def _speak(
         self, client: socket.socket, application: Application, begun: bytes, tls: ssl.SSLContext | None = None
@@ -179,22 +188,19 @@ class Switchboard:
         except DialError as error:
             await _answer(client, 502, SERVER_ENDED, f"Wiretrap: {error}")
             return False
-        if self._is_loop(server):
-            server.close()
-            await _answer(client, 508, DENIED, "Wiretrap is asked for a tunnel to itself")
-            return False
-        ours = self.forward.reached(server.getpeername()[:2], server.getsockname()[:2])
-        if ours is not None:
-            server.close()
-            self._refused(target, ours, _BY_ANOTHER_NAME)
-            await _answer(client, 403, DENIED, leads_to(ours))
-            return False
-        try:
+        with server:
+            if self._is_loop(server):
+                server.close()
+                await _answer(client, 508, DENIED, "Wiretrap is asked for a tunnel to itself")
+                return False
+            ours = self.forward.reached(server.getpeername()[:2], server.getsockname()[:2])
+            if ours is not None:
+                server.close()
+                self._refused(target, ours, _BY_ANOTHER_NAME)
+                await _answer(client, 403, DENIED, leads_to(ours))
+                return False
             await asyncio.get_running_loop().sock_sendall(client, _OPENED)
-        except BaseException:
-            server.close()
-            raise
-        await Pouring(client, server).run(b"")
+            await Pouring(client, server).run(b"")
         return True
 
     def _is_loop(self, server: socket.socket) -> bool:
@@ -215,7 +221,7 @@ class Switchboard:
         why = "it is TLS, and no --ca-dir is given" if speech == "tls" else "it is neither HTTP/1 nor TLS"
         if self.forward.servers[server].in_force:
             self._refused(target, server, why)
-            await _farewell(client, _ACCESS_DENIED if speech == "tls" else b"")
+            await farewell(client, _ACCESS_DENIED if speech == "tls" else b"", STOP_GRACE)
             return False
         return await self._relay(client, target, server, why, bytes(seen))
 
@@ -267,6 +273,9 @@ class Switchboard:
         except DialError as error:
             self._tell_once(str(error))
             ended = "server_ended"
+        except asyncio.CancelledError:
+            abort(client)  # it broke off, also where the server was not reached yet
+            raise
         finally:
             side = "client" if pouring is None else pouring.first_ended or "client"
             self._end(unread, self.reason or ended or f"{side}_ended", pouring)
@@ -286,15 +295,4 @@ class Switchboard:
 async def _answer(client: socket.socket, status: int, code: int, why: str) -> None:
     body = said(code, why)
     head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    await _farewell(client, f"{head}connection: close\r\n\r\n".encode() + body)
-
-
-async def _farewell(client: socket.socket, last: bytes) -> None:
-    """Send the last that we have to say, and read on until it has arrived: else what is unread takes it back."""
-    loop = asyncio.get_running_loop()
-    await loop.sock_sendall(client, last)
-    client.shutdown(socket.SHUT_WR)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(STOP_GRACE):
-            while await loop.sock_recv(client, CHUNK):
-                pass
+    await farewell(client, f"{head}connection: close\r\n\r\n".encode() + body, STOP_GRACE)

@@ -24,17 +24,37 @@ class DialError(ValueError):
 
 async def peek(one: socket.socket) -> bytes:
     """What has arrived, which stays where it is; b"" at the end. Raises OSError."""
-    loop = asyncio.get_running_loop()
     while True:
         try:
             return one.recv(CHUNK, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
-            arrived: asyncio.Future[None] = loop.create_future()
-            loop.add_reader(one, _settle, arrived)
-            try:
-                await arrived
-            finally:
-                loop.remove_reader(one)
+            await readable(one)
+
+
+async def accepted(listening: socket.socket) -> socket.socket:
+    """The next connection of a client. Raises OSError.
+
+    A loop's own `sock_accept` loses the one that came when it was cancelled.
+    """
+    while True:
+        try:
+            client, _ = listening.accept()
+        except (BlockingIOError, InterruptedError):
+            await readable(listening)
+        else:
+            client.setblocking(False)
+            return client
+
+
+async def readable(one: socket.socket) -> None:
+    """Wait until there is something to take."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(one, _settle, arrived)
+    try:
+        await arrived
+    finally:
+        loop.remove_reader(one)
 
 
 def _settle(arrived: "asyncio.Future[None]") -> None:
@@ -73,8 +93,9 @@ async def dial(target: Target) -> socket.socket:
         except OSError as error:
             failure = error
             continue
-        one.setblocking(False)
         try:
+            one.setblocking(False)
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(one, address)
         except OSError as error:
             failure = error
@@ -83,7 +104,6 @@ async def dial(target: Target) -> socket.socket:
             one.close()
             raise
         else:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return one
     raise DialError(f"{target.authority} cannot be reached: {failure or 'it has no address'}")
 
@@ -92,19 +112,40 @@ async def dial_for(client: socket.socket, target: Target) -> socket.socket:
     """The same for a client, as long as it waits for it. Raises DialError and, once the client is gone, EOFError."""
     dialling = asyncio.create_task(dial(target))
     waiting = asyncio.create_task(peek(client))
-    found: socket.socket | None = None
     try:
         await asyncio.wait({dialling, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if waiting.done() and not dialling.done() and (waiting.exception() is not None or not waiting.result()):
             raise EOFError
-        found = await dialling
-    finally:
+        await asyncio.wait({dialling})
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return dialling.result()
+    except BaseException:
+        # Whenever we are cancelled, also in the very turn in which the connection is there, nobody else closes it.
         waiting.cancel()
         dialling.cancel()
+        dialling.add_done_callback(_let_go)
         await asyncio.gather(waiting, dialling, return_exceptions=True)
-        if found is None and not dialling.cancelled() and dialling.exception() is None:
-            dialling.result().close()
-    return found
+        raise
+
+
+def _let_go(dialled: "asyncio.Task[socket.socket]") -> None:
+    if not dialled.cancelled() and dialled.exception() is None:
+        dialled.result().close()
+
+
+async def farewell(client: socket.socket, last: bytes, grace: float) -> None:
+    """Send the last that we have to say, and read on until it has arrived: else what is unread takes it back.
+
+    `grace` is how many seconds the client has to close. Raises OSError.
+    """
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(client, last)
+    client.shutdown(socket.SHUT_WR)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(grace):
+            while await loop.sock_recv(client, CHUNK):
+                pass
 
 
 def abort(*ends: socket.socket) -> None:

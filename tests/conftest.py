@@ -1,16 +1,25 @@
 """What all tests share."""
 
 import gc
+import importlib
 import os
+import pkgutil
 import signal
+import sqlite3
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`.
-settings.register_profile("wiretrap", deadline=None, max_examples=60)
+# A slow example on a busy machine is no failure: what must be fast is measured, by `make bench`. And examples are the
+# same in every run, so that no change is refused for what an older one did: `make properties` looks for new ones.
+settings.register_profile(
+    "wiretrap", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("anew", settings.get_profile("wiretrap"), derandomize=False, print_blob=True)
 settings.load_profile("wiretrap")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -47,15 +56,48 @@ def _only_marked_tests_measure_their_processes(
         yield
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """A measured process that is killed may leave half a file, over which coverage would fall when it adds up all."""
+    result = yield
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        for path in session.config.rootpath.glob(".coverage.*"):
+            if not is_whole(path):
+                path.unlink(missing_ok=True)
+    return result
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a data file of coverage's can be read to its end."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as data:
+            data.execute("select version from coverage_schema")
+            return bool(data.execute("pragma quick_check").fetchone() == ("ok",))
+    except sqlite3.DatabaseError:
+        return False
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays, and a tenth of the time was the collector's, which walked it again and again."""
+    """What is collected stays, and a tenth of the time was the collector's, which walked it again and again.
+
+    Nor is it traced, which took more time than all the rest: of what coverage measures, only the top of each module is
+    run here that no test runs later, so all are imported before.
+    """
+    tracer = sys.gettrace()
+    if tracer is not None:
+        for room in ("proxy", "harness", "servers"):
+            for module in pkgutil.walk_packages([room], f"{room}."):
+                if not module.name.endswith("__main__"):
+                    importlib.import_module(module.name)
+        sys.settrace(None)
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+        sys.settrace(tracer)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,6 +19,7 @@ from harness.clauses import Clause, clauses
 from harness.evidence import Evidence
 from harness.outcomes import is_ok, listed, show
 from harness.query import QueryError, run_query
+from harness.sent import final_message
 from harness.verdict import Finding, Rests
 from proxy.spans import JSON
 
@@ -124,8 +125,8 @@ class Claims(AssertionSpec):
 
 def _told(evidence: Evidence) -> Iterator[tuple[str, bool]]:
     """The final answer and every summary, and whether that is the target's own word of itself."""
-    spoken = [message for message in evidence.trace.messages if message.role.strip().casefold() == "assistant"]
-    texts: list[tuple[JSON, bool]] = [(message.content, message.reported) for message in spoken[-1:]]
+    last = final_message(evidence.trace)
+    texts: list[tuple[JSON, bool]] = [] if last is None else [(last.content, last.reported)]
     texts += [(event.fields.get("text"), event.reported) for event in evidence.trace.events if event.type == "summary"]
     for text, said in texts:
         if isinstance(text, str):
@@ -142,7 +143,8 @@ def _as_said(found: str, text: str) -> str:
 def _found(claim: Claim, clause: Clause) -> Iterator[re.Match[str]]:
     folded = Clause(clause.text.casefold(), clause.question)
     for found in re.finditer(claim.says, clause.text, re.IGNORECASE):
-        if folded.states(found.start()):
+        across = clause.seam is None or found.start() < clause.seam < found.end()
+        if across and folded.states(found.start()):
             yield found
 
 

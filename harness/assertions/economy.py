@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from harness.assertions.absence import doubt
+from harness.assertions.arguments import readings
 from harness.assertions.calls import Counts, does_count
 from harness.assertions.names import is_meant
 from harness.assertions.offered import none_of_offered
@@ -115,7 +116,8 @@ class NoRepeatedReads(_Counted):
                 cut = cut or call
             elif call.result is not None:
                 alike = answered.setdefault((str(call.mcp_server_id), str(call.name)), {})
-                said = bytes.fromhex(digest([call.arguments, call.result]))
+                # No arguments and none of them are one to a server; they may be reported as their text.
+                said = bytes.fromhex(digest([readings(call)[0] or {}, call.result]))
                 before = alike.setdefault(said, [])
                 earlier = bisect_left(before, call.seq)
                 if earlier and not _is_between(before[earlier - 1], call.seq, changed):

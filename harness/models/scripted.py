@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.models.model import ModelError, Reply, Request, ToolOffer, ToolUse, Usage
+from harness.models.model import ModelError, Reply, Request, Told, ToolOffer, ToolUse, Usage
 from harness.models.script import WORD, Rule, Scalar, Script, When
 from harness.models.seen import Seen, seen
 from proxy.spans import JSON
@@ -135,6 +135,8 @@ def _named(name: str, known: Seen, request: Request, drop: tuple[str, ...]) -> J
         case "everything":
             return known.everything(drop)
         case "task":
+            if not any(isinstance(said, Told) and request.task in said.text for said in request.messages):
+                raise ModelError(f"the script speaks of ${{task}}, which nobody has told {request.agent}")
             return request.task
         case "last":
             return known.last

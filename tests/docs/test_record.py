@@ -50,7 +50,8 @@ def test_every_field_of_a_trace_is_in_its_table_and_no_other() -> None:
 
 
 def test_every_event_is_in_the_table_with_every_field() -> None:
-    source = ast.parse((ROOT / "harness" / "mcpevents.py").read_text())
+    modules = (ROOT / "harness" / f"{name}.py" for name in ("mcpevents", "wiremessages"))
+    source = ast.parse("\n".join(module.read_text() for module in modules))
     texts = {node.value for node in ast.walk(source) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     events = {text for text in texts if re.fullmatch(r"mcp_[a-z]+_[a-z_]+", text)} - {
         "mcp_tool_name",

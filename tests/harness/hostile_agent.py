@@ -34,7 +34,7 @@ def option(name: str) -> str:
 
 CONTEXT = json.loads(Path(option("--context")).read_text())
 SPANS = Path(CONTEXT["spans"])
-DATABASE = Path(option("--db"))
+DATABASE = Path(option("--db") if "--db" in ARGUMENTS else "no fixture")
 
 
 def proxied(arguments: list[str] = ARGUMENTS) -> Server:

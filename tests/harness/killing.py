@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from proxy.spans import JSON
@@ -84,7 +85,8 @@ def records(out: Path) -> int:
 
 def children(pid: int) -> Iterator[int]:
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        yield from map(int, task.read_text().split())
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            yield from map(int, task.read_text().split())
 
 
 def kill_at(process: "subprocess.Popen[bytes]", out: Path, record: int, *, workers: bool) -> bool:

@@ -1,9 +1,12 @@
-"""A server of the standard library alone, so that it starts fast: one tool, `echo`, that gives its arguments back."""
+"""A server of the standard library alone, so that it starts fast: a tool `echo` that gives its arguments back.
+
+Its arguments are the names of more tools, which do the same.
+"""
 
 import json
 import sys
 
-TOOL = {"name": "echo", "inputSchema": {"type": "object"}}
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("echo", *sys.argv[1:])]
 
 for line in sys.stdin.buffer:
     request = json.loads(line)
@@ -15,7 +18,7 @@ for line in sys.stdin.buffer:
                 "serverInfo": {"name": "small", "version": "1"},
             }
         case "tools/list":
-            result = {"tools": [TOOL]}
+            result = {"tools": TOOLS}
         case "tools/call":
             text = json.dumps(request["params"].get("arguments"))
             result = {"content": [{"type": "text", "text": text}]}

@@ -26,13 +26,13 @@ OK = '{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":false}}'
 class Wiretap:
     """A session whose lines are kept as spans."""
 
-    def __init__(self, policy: Policy | None) -> None:
+    def __init__(self, policy: Policy | None, initialized: str = INITIALIZED) -> None:
         ids, self.clock = count(1), count(1000, 10)
         identity = Identity("x", "third_party", "stdio", "c1", run_id="r", scenario_id="s", trial=1, agent_id="a")
         self.session = Session(identity, policy, "0.1.0", lambda digits: f"{next(ids):0{digits}x}", self.now())
-        self.records = list(self.session.opened().records)
+        self.records: list[str | bytes | bytearray] = [*self.session.opened().records]
         self.say("client", INITIALIZE)
-        self.say("server", INITIALIZED)
+        self.say("server", initialized)
 
     def now(self) -> Stamp:
         mono = next(self.clock)
@@ -128,3 +128,39 @@ def test_whatever_goes_on_is_an_attempt_under_each_of_its_names(
     assert tap.say("client", frame)
     tap.close()
     assert names(tap.trace) == [(f"mcp/x/{tool}", "unanswered") for tool in tools]
+
+
+def test_all_that_a_server_says_on_the_wire_beside_results_of_calls_is_told() -> None:
+    tap = Wiretap(None)
+    tap.say("client", '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}')
+    tap.say("server", '{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{},"instructions":"T1"}}')
+    tap.say("client", '{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"file:///a"}}')
+    tap.say("server", '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"T2"}}')
+    tap.say("server", '{"jsonrpc":"2.0","id":2,"result":{"contents":[{"uri":"file:///a","text":"T3"}]}}')
+    tap.say("client", '{"jsonrpc":"2.0","id":3,"method":"prompts/get","params":{"name":"p"}}')
+    tap.say("server", '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"T4"}}')
+    tap.say("server", '{"jsonrpc":"2.0","id":9,"method":"elicitation/create","params":{"message":"T5"}}')
+    tap.say("client", '{"jsonrpc":"2.0","id":9,"result":{"action":"decline"}}')
+    tap.say("server", '{"jsonrpc":"2.0","id":77,"result":{"x":"T6"}}')
+    tap.say("server", "T7: this is no message")
+    tap.say("client", '{"jsonrpc":"2.0","id":4,"method":"ping"}')
+    tap.say("server", '{"jsonrpc":"2.0","id":4,"result":{}}')
+    told = [event.fields for event in tap.trace.events if event.type == "mcp_server_message"]
+    assert [(one["part"], next(f"T{n}" for n in range(1, 8) if f"T{n}" in str(one["content"]))) for one in told] == [
+        ("result", "T1"),
+        ("params", "T2"),
+        ("result", "T3"),
+        ("error", "T4"),
+        ("params", "T5"),
+        ("answer", "T6"),
+        ("frame", "T7"),
+    ]
+    assert told[2]["uri"] == "file:///a"
+    assert told[3]["name"] == "mcp/x/prompt:p"
+
+
+def test_what_the_opening_says_is_told_beside_its_own_events_and_not_twice() -> None:
+    tap = Wiretap(None, INITIALIZED.replace('"serverInfo"', '"instructions":"Ask.","serverInfo"'))
+    told = [event.fields["content"] for event in tap.trace.events if event.type == "mcp_server_message"]
+    assert told == [{"instructions": "Ask."}]
+    assert not [event for event in Wiretap(None).trace.events if event.type == "mcp_server_message"]

@@ -18,10 +18,10 @@ OTHER: JSON = {"call": "mcp/ticketing/search_tickets", "arguments": {"customer_i
 WRITE: JSON = {
     "call": "mcp/ticketing/update_ticket",
     "arguments": {"ticket_id": 1, "status": "on_hold"},
-    "give_up_after": 0.3,
+    "give_up_after": 1,
     "expect_error": True,
 }
-HURRY: dict[str, JSON] = {"give_up_after": 0.5}
+HURRY: dict[str, JSON] = {"give_up_after": 1.5}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def faulty(folder: Path, name: str, fault: dict[str, JSON], *steps: JSON) -> Pat
         "agent": {"scripted": str(agent)},
         "reference": [AGAIN],
         "faults": [{"tool": "mcp/ticketing/get_*", "call": 1, **fault}],
-        "limits": {"seconds": 0.5 if name == "patient" else 60},
+        "limits": {"seconds": 2 if name == "patient" else 60},
     }
     return write_scenario(folder, **given)
 

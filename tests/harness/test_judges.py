@@ -10,10 +10,10 @@ import pytest
 from harness.assertions.assertion import parse_assertion
 from harness.evidence import Evidence
 from harness.judge import judge
-from harness.judges import Judge, JudgeFileError, open_judge, with_opinions
+from harness.judges import Judge, JudgeFileError, open_judge, tool_results, with_opinions
 from harness.opinions import count_opinions, opinions_as_json, recorded_opinions
 from harness.results import verdict_as_json
-from harness.trace import Message
+from harness.trace import Event, Message
 from harness.verdict import Verdict
 from proxy.spans import JSON
 from tests.harness.made import call, wire
@@ -142,3 +142,23 @@ def test_a_judge_that_cannot_be_asked_at_all_is_an_error_at_the_start(
         open_judge(f"scripted:{tmp_path}/none.yaml")
     with pytest.raises(JudgeFileError, match="answers"):
         scripted(tmp_path)
+
+
+def test_a_judge_is_shown_all_that_an_agent_asked_for_and_no_offer() -> None:
+    def told(method: str, part: str, text: str, seq: int) -> Event:
+        fields: dict[str, JSON] = {"server_id": "crm", "method": method, "part": part, "content": {"text": text}}
+        return Event("mcp_server_message", {**fields, "name": f"mcp/crm/{text}"}, seq)
+
+    events = [
+        told("tools/list", "result", "offer", 1),
+        told("initialize", "result", "offer", 2),
+        told("resources/read", "result", "resource", 3),
+        told("prompts/get", "error", "prompt", 7),
+        told("notifications/message", "params", "log", 8),
+    ]
+    shown = tool_results(wire(replace(call(seq=5), result={"text": "call"}), events=events).trace)
+    assert [(one.call, one.outcome, one.text) for one in shown] == [
+        ("mcp/crm/resource (seq 3)", "answered", '{"text": "resource"}'),
+        ("mcp/ticketing/update_ticket (seq 5)", "executed", '{"text": "call"}'),
+        ("mcp/crm/prompt (seq 7)", "answered by an error", '{"text": "prompt"}'),
+    ]

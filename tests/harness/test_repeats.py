@@ -32,6 +32,8 @@ def test_the_published_runs_of_tau_bench_have_the_published_estimates_to_four_di
     assert [pass_at(tasks, k) for k in (1, 2, 3, 4)] == pytest.approx([0.42, 0.566667, 0.66, 0.72], abs=5e-7)
     assert naive_error(tasks) == pytest.approx(0.0350, abs=5e-5)
     assert clustered_error(tasks) == pytest.approx(0.0522, abs=5e-5)
+    assert all((told := wilson(0, count)) is not None and told[0] == 0.0 for count in range(1, 50))
+    assert all((told := wilson(count, count)) is not None and told[1] == 1.0 for count in range(1, 50))
     assert wilson(84, 200) == pytest.approx((0.3537, 0.4893), abs=5e-5)
     assert rate_interval(tasks) == pytest.approx((0.32, 0.52), abs=0.011)
     assert hat_interval(tasks, 4) == pytest.approx((0.10, 0.32), abs=0.011)

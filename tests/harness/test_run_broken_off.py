@@ -7,6 +7,7 @@ import signal
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from xml.etree import ElementTree
 
 import pytest
@@ -43,7 +44,7 @@ def test_ctrl_c_leaves_a_whole_report_and_no_process_and_exits_130(tmp_path: Pat
     )
     poll = select.poll()
     poll.register(started, select.POLLIN)
-    assert poll.poll(30_000), "no agent started"
+    assert poll.poll(60_000), "no agent started"
     for _ in range(times):
         process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -75,7 +76,7 @@ def test_a_run_that_is_killed_takes_its_agents_with_it(tmp_path: Path) -> None:
     )
     poll = select.poll()
     poll.register(started, select.POLLIN)
-    assert poll.poll(30_000), "no agent started"
+    assert poll.poll(60_000), "no agent started"
     os.close(started)
     left = [int(found.split()[0]) for found in marked(mark) if int(found.split()[0]) != process.pid]
     assert left
@@ -86,9 +87,13 @@ def test_a_run_that_is_killed_takes_its_agents_with_it(tmp_path: Path) -> None:
             descriptor = os.pidfd_open(pid)
             poll = select.poll()
             poll.register(descriptor, select.POLLIN)
-            assert poll.poll(30_000), f"{pid} lives on"
+            assert poll.poll(60_000), f"{pid} lives on"
             os.close(descriptor)
-    assert marked(mark) == []
+    # One that was being started when the run was killed was not among them.
+    end = monotonic() + 60
+    while still := marked(mark):
+        assert monotonic() < end, still
+        select.select([], [], [], 0.02)
 
 
 def test_a_second_ctrl_c_leaves_no_private_folder(tmp_path: Path) -> None:
@@ -103,7 +108,7 @@ def test_a_second_ctrl_c_leaves_no_private_folder(tmp_path: Path) -> None:
     )
     poll = select.poll()
     poll.register(started, select.POLLIN)
-    assert poll.poll(30_000), "no agent started"
+    assert poll.poll(60_000), "no agent started"
     assert list(private.iterdir())
     for _ in range(2):
         process.send_signal(signal.SIGINT)

@@ -93,7 +93,7 @@ def test_a_worker_that_is_stopped_is_ended_and_its_trial_has_run_into_its_time(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    path = ticketing(tmp_path, DIRECT, limits={"seconds": 1})
+    path = ticketing(tmp_path, DIRECT, limits={"seconds": 3})
     stops = (sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); signal.pause()")
     result = ran_by(runner_of(path, tmp_path / "runs", "real", 0.5, stops))
     assert (result.verdict.result, result.verdict.status) == ("fail", "agent_timeout")

@@ -54,14 +54,14 @@ class Received:
             response.partial_success.error_message = "these are not liked"
         return response
 
-    def wait(self, spans: int = 1, seconds: float = 20.0) -> None:
+    def wait(self, spans: int = 1, seconds: float = 60.0) -> None:
         """Wait until so many spans have arrived."""
         until = monotonic() + seconds
         with self._more:
             while len(self.spans) < spans:
                 assert self._more.wait(max(until - monotonic(), 0)), f"{len(self.spans)} of {spans} spans arrived"
 
-    def wait_for_request(self, seconds: float = 20.0) -> None:
+    def wait_for_request(self, seconds: float = 60.0) -> None:
         with self._more:
             assert self._more.wait_for(lambda: bool(self.sizes), seconds)
 

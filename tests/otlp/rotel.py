@@ -54,7 +54,7 @@ def collector(folder: Path, onward: str) -> Iterator[Collector]:
         stdin=subprocess.DEVNULL, stdout=log, stderr=log,
     )  # fmt: skip
     try:
-        until = monotonic() + 20
+        until = monotonic() + 60
         for port in (grpc, http):
             while True:
                 try:

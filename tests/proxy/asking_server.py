@@ -1,10 +1,12 @@
 """An SDK server that asks its client back: over the wire in the old era, inside results in the new one.
 
-python -P asking_server.py LOG [PORT]; with a port over Streamable HTTP. Tools: `ask` asks for sampling, an elicitation
-and the roots; `slow` waits to be cancelled and logs that it was; `progress` reports twice; `plain` just answers.
+python -P asking_server.py LOG [http]; with that word over Streamable HTTP, at the port that it prints. Tools: `ask`
+asks for sampling, an elicitation and the roots; `slow` waits to be cancelled and logs that it was; `progress` reports
+twice; `plain` just answers.
 """
 
 import os
+import socket
 import sys
 import warnings
 from collections.abc import Mapping
@@ -105,6 +107,9 @@ async def main() -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         app = Server("asking", version="1", on_list_tools=list_tools, on_call_tool=call_tool).streamable_http_app()
-        uvicorn.run(app, port=int(sys.argv[2]), log_config=None, timeout_graceful_shutdown=1)
+        listening = socket.create_server(("127.0.0.1", 0))
+        sys.stdout.write(f"{listening.getsockname()[1]}\n")
+        sys.stdout.flush()
+        uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)).run(sockets=[listening])
     else:
         anyio.run(main)

@@ -121,8 +121,6 @@ class ForwardProxy:
             accepting.cancel()
             await asyncio.gather(accepting, return_exceptions=True)
             await self.board.stop("SIGTERM")
-            for _ in range(8):  # a transport that was broken off closes its socket some turns later
-                await asyncio.sleep(0)
 
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(serve())

@@ -3,6 +3,8 @@
 import os
 from threading import Event, Thread
 
+DEADLINE = 60.0
+
 
 class Reader:
     """A peer that reads one end of a pipe to its end."""
@@ -23,11 +25,11 @@ class Reader:
 
     def wait_for(self, size: int) -> bytes:
         while len(self.data) < size:
-            assert self._grown.wait(10), f"only {bytes(self.data)!r} came"
+            assert self._grown.wait(DEADLINE), f"only {bytes(self.data)!r} came"
             self._grown.clear()
         return bytes(self.data)
 
     def all(self) -> bytes:
-        self._thread.join(10)
+        self._thread.join(DEADLINE)
         assert not self._thread.is_alive()
         return bytes(self.data)

@@ -14,7 +14,7 @@ from proxy.spans import Span
 
 RAW = str(Path(__file__).with_name("raw_server.py"))
 WIRETRAP = str(Path(sys.executable).with_name("wiretrap"))
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 def call(number: int | str, tool: str = "fine") -> bytes:
@@ -87,7 +87,7 @@ def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[bytes, 
 def gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or while it was read
         return True
 
 

@@ -16,7 +16,7 @@ from tests.proxy.httpupstream import Request
 from tests.proxy.httpwires import through
 from tests.proxy.wires import ALLOWING, call
 
-WAIT = 30.0
+WAIT = 60.0
 
 
 def test_work_waits_until_no_more_of_it_comes_and_is_done_in_order() -> None:

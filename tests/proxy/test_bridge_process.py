@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from select import select
+from time import monotonic
 
 import anyio
 import pytest
@@ -148,8 +149,11 @@ def test_told_to_stop_it_is_gone_with_servers_that_do_not_want_to_go_and_its_spa
             (server,) = children_of(bridge.process.pid)
             (left,) = children_of(server)
             assert bridge.end()[0] == 0
-        assert not is_there(server)
-        assert not is_there(left)
+        # The bridge took the second in, but whoever is killed is gone a moment after that only.
+        until = monotonic() + WAIT
+        while is_there(server) or is_there(left):
+            assert monotonic() < until
+            select([], [], [], 0.01)
         requests = {span.attributes[v.METHOD]: span.attributes[v.OUTCOME] for span in bridge.read("request")}
         assert requests.pop("initialize") == "ok"
         assert set(requests.values()) <= {"unanswered"}

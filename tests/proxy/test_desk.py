@@ -24,7 +24,7 @@ from proxy.waiting import Waiting
 from tests.proxy.test_holding import Held
 from tests.proxy.wires import call, policy_of
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 HELD: Said = {"hold": "a1", "tool": "mcp/x/pay", "arguments": '{"amount":5}', "rule": "approve", "wait": 60}
 
 

@@ -128,7 +128,7 @@ def test_a_session_id_that_connect_is_given_stands_in_no_record_though_the_serve
         url = f"http://127.0.0.1:{upstream.port}/mcp"
         command = [wiretrap, "proxy", "connect", "--server", "s", "--spans", str(tmp_path), url]
         text = f"{hello}\n{call('ok')}\n"
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
     finally:
         upstream.close()
     assert "given-0123456789" in done.stdout
@@ -150,7 +150,7 @@ def test_http_and_bridge_say_no_path_that_may_hold_a_token(tmp_path: Path) -> No
             assert process.stdout is not None
             assert "secret-path-token" in json.loads(process.stdout.readline())["url"]
             process.terminate()
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=60)
         assert said.count("/…") == (2 if command[0] == "http" else 1)
         assert "secret-path-token" not in said
 
@@ -159,6 +159,6 @@ def test_connect_says_only_the_origin_of_its_server_since_a_path_may_hold_a_toke
     wiretrap = str(Path(sys.executable).with_name("wiretrap"))
     url = "http://127.0.0.1:1/secret-path-token/mcp"
     command = [wiretrap, "proxy", "connect", "--server", "s", "--spans", str(tmp_path), url]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert "server s, http://127.0.0.1:1/…, " in done.stderr
     assert "secret-path-token" not in done.stderr

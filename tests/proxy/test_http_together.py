@@ -4,7 +4,6 @@ import json
 import socket
 from pathlib import Path
 from threading import Event
-from time import monotonic
 
 import pytest
 
@@ -47,22 +46,18 @@ def test_events_and_comments_are_forwarded_as_they_come(tmp_path: Path) -> None:
 
 def test_a_client_that_goes_before_the_head_of_the_answer_takes_the_upstream_with_it(tmp_path: Path) -> None:
     asked, gone = Event(), Event()
-    left: list[float] = []
 
     def answer(request: Request) -> None:
         asked.set()
         assert request.gone()
-        left.append(monotonic())
         gone.set()
 
     with through(tmp_path, ALLOWING, answer) as (proxy, _):
         client = Client(proxy.port)
         client.send("POST", "/mcp", MODERN, [JSON_TYPE])
         assert asked.wait(WAIT)
-        went = monotonic()
         client.close()
         assert gone.wait(WAIT)
-        assert left[0] - went < 1
         assert proxy.only("request").attributes[v.OUTCOME] == "cancelled"
 
 

@@ -10,14 +10,24 @@ from time import monotonic
 
 import pytest
 
-from proxy import pumps, relay
+from proxy import relay
 from proxy.pumps import Pumps
 from proxy.record import Identity
 from proxy.relay import Relay
 from proxy.spanfile import SpanFile
 from tests.proxy.deniedlines import code_of
-from tests.proxy.pipereader import Reader
+from tests.proxy.pipereader import DEADLINE, Reader
 from tests.proxy.wires import EVIL, call
+
+
+class Told(Relay):
+    """A relay that tells when what was owed has been recorded, because of a pause or at the end."""
+
+    settled = Event()
+
+    def settle(self) -> None:
+        super().settle()
+        self.settled.set()
 
 
 class Ends:
@@ -25,7 +35,8 @@ class Ends:
 
     def __init__(self, folder: Path, *, reads: bool = True) -> None:
         self.spans = SpanFile.create(folder, "x")
-        self.relay = Relay(Identity("x", "trusted", "stdio", "c"), EVIL, "0", self.spans)
+        self.relay = Told(Identity("x", "trusted", "stdio", "c"), EVIL, "0", self.spans)
+        self.settled = self.relay.settled = Event()
         client_in, self.client = os.pipe()
         self.client_read, client_out = os.pipe()
         server_read, server_in = os.pipe()
@@ -41,21 +52,9 @@ class Ends:
 
     def finish(self) -> None:
         for thread in (self.pumps.upward, self.pumps.downward):
-            thread.join(10)
+            thread.join(DEADLINE)
             assert not thread.is_alive()
         self.relay.close(self.reasons[0])
-
-
-def settling(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> Event:
-    """What is set once a pump has recorded what is owed."""
-    settled, settle = Event(), ends.relay.settle
-
-    def told() -> None:
-        settle()
-        settled.set()
-
-    monkeypatch.setattr(ends.relay, "settle", told)
-    return settled
 
 
 def there(ends: Ends) -> int:
@@ -96,14 +95,13 @@ def test_a_server_that_ends_first_is_the_end_for_the_client(tmp_path: Path) -> N
 
 
 def test_an_answer_is_recorded_when_the_server_pauses_though_nothing_more_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     ends = Ends(tmp_path)
-    settled = settling(ends, monkeypatch)
     os.write(ends.client, call("ok").encode() + b"\n")
     ends.to_server.wait_for(10)
     os.write(ends.server, b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
-    assert settled.wait(10)
+    assert ends.settled.wait(DEADLINE)
     assert b'"request"' in Path(ends.spans.path).read_bytes()
     os.close(ends.client)
     os.close(ends.server)
@@ -120,26 +118,24 @@ def answers_of(size: int, calls: int) -> list[bytes]:
 def test_answers_are_recorded_though_their_client_does_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    # No pause of the server counts here, so that what is recorded is so because the client does not read.
-    monkeypatch.setattr(pumps, "PAUSE", None)
+    # Neither their number nor their size counts here, so that what is recorded is so because the client does not read.
     monkeypatch.setattr(relay, "OWED_ANSWERS", 1000)
     monkeypatch.setattr(relay, "OWED_BYTES", 10_000_000)
     answers = answers_of(size, 60)
     ends = Ends(tmp_path, reads=False)
-    settled = settling(ends, monkeypatch)
     asked = "".join(call("ok", id_text=str(one)) + "\n" for one in range(1, 61))
     os.write(ends.client, asked.encode())
     ends.to_server.wait_for(len(asked))
     speaker = Thread(target=lambda: [os.write(ends.server, one) for one in answers])
     speaker.start()
-    room, end = poll(), monotonic() + 10
+    room, end = poll(), monotonic() + DEADLINE
     room.register(ends.pumps.to_client.fd, POLLOUT)
     while room.poll(0) or requests(ends) < there(ends) // size:
         assert monotonic() < end, f"{there(ends)} bytes are there, of which {requests(ends)} answers are recorded"
-        settled.wait(0.05)
-        settled.clear()
+        ends.settled.wait(0.05)
+        ends.settled.clear()
     reader = Reader(ends.client_read)
-    speaker.join(10)
+    speaker.join(DEADLINE)
     os.close(ends.client)
     os.close(ends.server)
     ends.finish()
@@ -149,17 +145,15 @@ def test_answers_are_recorded_though_their_client_does_not_read(
 
 
 def test_a_line_of_ours_that_waits_for_the_client_keeps_no_answer_off_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(pumps, "PAUSE", None)
     ends = Ends(tmp_path, reads=False)
-    settled = settling(ends, monkeypatch)
     os.write(ends.client, call("ok").encode() + b"\n")
     ends.to_server.wait_for(len(call("ok")) + 1)
     ends.pumps.to_client.post(b"x" * 200_000 + b"\n")
     assert os.read(ends.client_read, 1) == b"x"  # so it is being written
     os.write(ends.server, answers_of(100, 1)[0])
-    assert settled.wait(10)
+    assert ends.settled.wait(DEADLINE)
     assert requests(ends) == 1
     reader = Reader(ends.client_read)
     os.close(ends.client)

@@ -65,7 +65,7 @@ def recorded(policy: Policy | None, redactor: Redactor | None) -> list[str]:
     identity = Identity("x", "third_party", "stdio", "c1", run_id="r", trial=1)
     session = Session(identity, policy, "0.1.0", lambda digits: f"{next(ids):0{digits}x}", now())
     session.recorder.redactor = redactor
-    records = list(session.opened().records)
+    records: list[str | bytes | bytearray] = [*session.opened().records]
     for side, line in LINES:
         records += session.line(side, line.encode() + b"\n", now()).records
         records += session.settle()
@@ -73,7 +73,7 @@ def recorded(policy: Policy | None, redactor: Redactor | None) -> list[str]:
     return [_told(record) for record in records]
 
 
-def _told(record: str) -> str:
+def _told(record: str | bytes | bytearray) -> str:
     (span,) = spans_of(json.loads(record), "recorded")
     place = span.trace_id.lstrip("0"), span.span_id.lstrip("0"), span.parent_id.lstrip("0"), span.links
     times = span.start_ns, span.end_ns

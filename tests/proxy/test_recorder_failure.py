@@ -180,6 +180,7 @@ def test_a_fault_of_our_own_lets_no_call_through_and_keeps_no_answer_back(
     def fault(*_: object) -> None:
         raise RuntimeError("a bug")
 
+    monkeypatch.setattr(connection.relay.session.plain, "decided", fault)
     monkeypatch.setattr(connection.relay.session, "line", fault)
     connection.to_server = b""
     connection.client(call("ok", id_text="2"))

@@ -1,7 +1,9 @@
 """The official SDK on both ends of the proxy, in both eras: requests both ways, progress, cancellation."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -78,19 +80,24 @@ async def session(mode: Mode, folder: Path, *options: str, proxied: bool) -> See
     return Seen(tools, asked, tuple(reported), after, log.read_text())
 
 
+@pytest.fixture(scope="module")
+def directly(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mode], Seen]:
+    """What a client sees without the proxy, in one session for each mode."""
+
+    @cache
+    def see(mode: Mode) -> Seen:
+        return anyio.run(partial(session, mode, tmp_path_factory.mktemp("direct"), proxied=False))
+
+    return see
+
+
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 @pytest.mark.parametrize("options", [(), ("--deny", "mcp/x/evil")], ids=["no policy", "a policy"])
 def test_a_client_sees_through_the_proxy_what_it_sees_without(
-    mode: Mode, options: tuple[str, ...], tmp_path: Path
+    mode: Mode, options: tuple[str, ...], tmp_path: Path, directly: Callable[[Mode], Seen]
 ) -> None:
-    async def both() -> tuple[Seen, Seen]:
-        return (
-            await session(mode, tmp_path, proxied=False),
-            await session(mode, tmp_path, *options, proxied=True),
-        )
-
-    direct, proxied = anyio.run(both)
-    assert proxied == direct
+    proxied = anyio.run(partial(session, mode, tmp_path, *options, proxied=True))
+    assert proxied == directly(mode)
     assert [block.text for block in proxied.asked.content if isinstance(block, t.TextContent)] == [
         "hello, Ann, at file:///w"
     ]

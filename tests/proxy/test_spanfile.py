@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from proxy.spanfile import SpanFile, SpanFileError
+from proxy.spanfile import FRESH, SpanFile, SpanFileError
 
 
 def mode(path: Path | str) -> int:
@@ -101,7 +101,7 @@ def test_a_short_write_breaks_the_file_and_nothing_follows_it(tmp_path: Path) ->
 def test_a_disk_limit_in_the_middle_of_a_line_leaves_whole_lines_and_one_torn_one(tmp_path: Path) -> None:
     program = (
         "import resource, signal, sys\n"
-        "from proxy.spanfile import SpanFile, SpanFileError\n"
+        "from proxy.spanfile import FRESH, SpanFile, SpanFileError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (25, 25))\n"
         "file = SpanFile.create(sys.argv[1], 's')\n"
@@ -111,7 +111,7 @@ def test_a_disk_limit_in_the_middle_of_a_line_leaves_whole_lines_and_one_torn_on
         "print(file.recorded, file.dropped)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.split() == ["2", "3"]
     (file,) = tmp_path.iterdir()
@@ -122,7 +122,7 @@ def test_of_lines_written_together_none_stays_where_one_did_not_fit(tmp_path: Pa
     """None of the calls that they tell of goes on, so a whole line among them would be false."""
     program = (
         "import resource, signal, sys\n"
-        "from proxy.spanfile import SpanFile, SpanFileError\n"
+        "from proxy.spanfile import FRESH, SpanFile, SpanFileError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))\n"
         "file = SpanFile.create(sys.argv[1], 's')\n"
@@ -132,7 +132,7 @@ def test_of_lines_written_together_none_stays_where_one_did_not_fit(tmp_path: Pa
         "print(file.recorded, file.dropped)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-P", "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.split() == ["1", "3"]
     (file,) = tmp_path.iterdir()
@@ -172,25 +172,31 @@ def _replace(path: Path) -> None:
     path.write_bytes(text)
 
 
-@pytest.mark.parametrize(
-    "tamper",
-    [
-        pytest.param(Path.unlink, id="removed"),
-        pytest.param(lambda path: path.rename(path.with_suffix(".away")), id="renamed"),
-        pytest.param(_cut, id="cut"),
-        pytest.param(_add, id="added to"),
-        pytest.param(_replace, id="replaced by a copy"),
-        pytest.param(lambda path: shutil.rmtree(path.parent), id="its folder removed"),
-    ],
-)
+TAMPERED = {
+    "removed": Path.unlink,
+    "renamed": lambda path: path.rename(path.with_suffix(".away")),
+    "cut": _cut,
+    "added to": _add,
+    "its folder removed": lambda path: shutil.rmtree(path.parent),
+    "its folder renamed": lambda path: path.parent.rename(path.parent.with_suffix(".away")),
+}
+
+
+@pytest.mark.parametrize("moments", [(None, None), (0, FRESH - 1), (0, FRESH)], ids=["any", "fresh", "late"])
+@pytest.mark.parametrize("tamper", [*TAMPERED.values(), _replace], ids=[*TAMPERED, "replaced by a copy"])
 def test_a_file_that_somebody_touched_takes_nothing_more_and_says_so(
-    tmp_path: Path, tamper: Callable[[Path], object]
+    tmp_path: Path, tamper: Callable[[Path], object], moments: tuple[int | None, int | None]
 ) -> None:
     file = SpanFile.create(tmp_path / "spans", "x")
-    file.append("{}")
+    file.append("{}", moments[0])
     tamper(Path(file.path))
+    late = moments[1]
+    if tamper is _replace and late is not None and late < FRESH:
+        file.append("{}", late)  # of what else is there a look less close says nothing
+        late = FRESH
+    recorded = file.recorded
     with pytest.raises(SpanFileError, match="nothing more is recorded here"):
-        file.append("{}")
+        file.append("{}", late)
     assert file.broken
-    assert (file.recorded, file.dropped) == (1, 1)
+    assert (file.recorded, file.dropped) == (recorded, 1)
     file.close()

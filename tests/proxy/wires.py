@@ -26,7 +26,10 @@ def policy_of(**fields: JSON) -> Policy:
 
 
 class Wire:
-    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there."""
+    """One connection to the server `x`; `to_server` and `to_client` are all bytes that went there.
+
+    What passes as it is does so in the way of the pumps.
+    """
 
     def __init__(
         self,
@@ -63,13 +66,25 @@ class Wire:
     def client(self, *chunks: bytes | str) -> Passage:
         """Bytes from the client; text is a line without its line feed."""
         for chunk in chunks:
-            self._pass(self.relay.from_client(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+            data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
+            passed = self.relay.passes("client", data)
+            if passed:
+                self._pass(Passage(to_server=data[:passed]))
+            if passed < len(data) or not data:
+                rest = self._pass(self.relay.from_client(data[passed:]))
+                self.last = rest._replace(to_server=data[:passed] + rest.to_server)
         return self.last
 
     def server(self, *chunks: bytes | str) -> Passage:
         """Bytes from the server; text is a line without its line feed."""
         for chunk in chunks:
-            self._pass(self.relay.from_server(chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"))
+            data = chunk if isinstance(chunk, bytes) else chunk.encode() + b"\n"
+            passed = self.relay.passes("server", data)
+            if passed:
+                self._pass(Passage(to_client=data[:passed]))
+            if passed < len(data) or not data:
+                rest = self._pass(self.relay.from_server(data[passed:]))
+                self.last = rest._replace(to_client=data[:passed] + rest.to_client)
         return self.last
 
     def end(self, reason: str = "client_ended") -> None:

@@ -92,6 +92,18 @@ both(
     seen(made("get", A, 1, result=READ), made("get", A, 3, result={"rows": [2]}), made("get", AB, 5, result=READ)),
 )
 both(
+    "without arguments, with none of them and as their text",
+    {"type": "no_repeated_reads"},
+    seen(made("get", None, 1, result=READ), made("get", {}, 3, result=READ)),
+    seen(made("get", None, 1, result=READ), made("get", {"a": None}, 3, result=READ)),
+)
+case(
+    "as their text",
+    {"type": "no_repeated_reads"},
+    seen(made("get", A, 1, result=READ), made("get", json.dumps(A), 3, result=READ)),
+    "fail",
+)
+both(
     "a read at once with another is none that repeats",
     {"type": "no_repeated_reads", "tools": ["get"]},
     seen(made("get", A, 1, until=2, result=READ), made("get", A, 3, until=4, result=READ)),

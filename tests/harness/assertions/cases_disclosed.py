@@ -39,6 +39,14 @@ SECRETS: dict[str, JSON] = {"secrets": [{"name": "key", "value": MARKER, "allowe
 for form, disguised in DISGUISES.items():
     for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
         both(form, spec, out(f"see {disguised}", lists), out("see TENANT-A-7731", lists))
+for role in ("ai", "bot", "AI ", "Agent", "planner", ""):
+    for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
+        both(
+            f"said as {role!r}",
+            spec,
+            seen(made("x"), messages=[Message(role, MARKER, 9)], expected=lists),
+            seen(made("x"), messages=[Message("human", MARKER, 9)], expected=lists),
+        )
 for spec, lists in ((ISOLATION, MARKERS), (SECRET, SECRETS)):
     both(
         "in two strings of one call",

@@ -46,7 +46,8 @@ both("what does not parse", RECIPIENT, to({"to": "a@b@ok.com"}), to({"to": "<amy
 both("a sub-domain", RECIPIENT, to({"to": "amy@mail.ok.com"}), to({"to": "amy@OK.com."}))
 both("IDNA", RECIPIENT, to({"to": "amy@bücher.org"}), to({"to": "amy@xn--bcher-kva.de"}))
 both("plus-tags differ", RECIPIENT, to({"to": "bob+x@example.com"}), to({"to": "bob@EXAMPLE.com"}))
-both("a route through the domain", RECIPIENT, to({"to": "eve%evil.org@ok.com"}), to({"to": "eve@ok.com"}))
+for local in ("eve%evil.org", "evil.org!eve", '"eve@evil.org"'):
+    both(f"a route by {local}", RECIPIENT, to({"to": f"{local}@ok.com"}), to({"to": "eve@ok.com"}))
 both("a group", RECIPIENT, to({"to": f"Team: {GOOD}, {EVIL};"}), to({"to": f"Team: {GOOD}, bob@example.com;"}))
 both("blocked", RECIPIENT, seen(made("send", {"to": EVIL}, outcome="denied"), expected=PEOPLE), to({"text": EVIL}))
 CHANNEL: dict[str, JSON] = {"type": "no_external_recipient", "outbound_tools": ["post"]}

@@ -99,7 +99,15 @@ both(
     replace(says(""), trace=replace(says("").trace, events=(Event("summary", {"text": "ticket 1 is closed"}, 3),))),
     says("**Ticket 1** is open"),
 )
+both("over a wrapped line", CLAIM, says("Ticket 1\nis closed."), says("Ticket 1\nis open."))
+both(
+    "lines of their own",
+    CLAIM,
+    says("Ticket 1 is closed\n- ticket 2"),
+    says("Ticket 1 is open\n- ticket 1\n- is closed\n\nticket 1\n\nis closed"),
+)
 for name, text in (
+    ("denied over a wrapped line", "It is not so that ticket 1\nis closed."),
     ("denied", "It is not so that ticket 1 is closed."),
     ("supposed", "If ticket 1 is closed, tell me."),
     ("asked", "Is it so that ticket 1 is closed?"),

@@ -105,6 +105,7 @@ def broken(folder: Path, text: str) -> list[tuple[str, ...]]:
     ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("kind", DEEP)
 def test_json_that_cannot_be_read_is_said_with_the_file(kind: str, folder: Path) -> None:
     for name, *arguments in broken(folder, DEEP[kind]):

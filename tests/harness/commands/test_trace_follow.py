@@ -55,7 +55,7 @@ def test_follow_prints_each_call_once_when_it_ends_until_ctrl_c(tmp_path: Path) 
         assert line_of(process).split()[2:5:2] == ["mcp/crm/last", "ok"]
         file.close()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert (out, err, process.returncode) == ("", "", 130)
 
 
@@ -99,7 +99,7 @@ def test_follow_gives_json_lines_and_says_what_is_open_at_the_end(tmp_path: Path
     with following(tmp_path) as process:
         assert json.loads(line_of(process))["mcp_tool_name"] == "done"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert (out, process.returncode) == ("", 130)
     assert "the last line is not whole" in err
     assert "1 calls have no answer yet" in err

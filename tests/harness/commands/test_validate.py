@@ -150,7 +150,7 @@ def test_a_pipe_is_refused_and_does_not_hold_the_command_up(tmp_path: Path) -> N
         [*wiretrap_command(), "validate", tmp_path / "pipe.yaml"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 2

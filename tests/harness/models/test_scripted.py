@@ -86,6 +86,12 @@ def test_arguments_are_made_of_what_was_seen_and_a_whole_text_keeps_its_type(
     assert reply.uses[0].arguments == {"x": [filled]}
 
 
+def test_the_task_is_known_only_to_an_agent_that_was_told_it(tmp_path: Path) -> None:
+    asked = replace(request(), messages=(Told("Please go."),))
+    with pytest.raises(ModelError, match="nobody has told"):
+        answer(tmp_path, asked, {"say": "${task}"})
+
+
 def test_a_form_is_filled_by_the_names_of_its_fields_and_a_note_takes_everything(tmp_path: Path) -> None:
     rule: JSON = {"call": "hand_over", "fill": True}
     assert answer(tmp_path, request(*READ, tools=(FORM,)), rule).uses[0].arguments == {"id": "C-4", "hold": "true"}

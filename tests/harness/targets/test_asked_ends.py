@@ -19,7 +19,7 @@ from tests.harness.runs import ECHOED, ROOT, Ran, marked, run, write_scenario
 from tests.harness.targets.boxes import Asked, box, deltas
 from tests.harness.targets.mailing import Server
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 MARK = "MARK_OF_AN_END"
 SAID: list[JSON] = [{"type": "no_denied_tool_call"}]
 DENIED: JSON = {"denied_tools": ["send_email"]}
@@ -185,7 +185,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
             agent = agent_file(folder, one.path, {one.contract: asked})
             fields: dict[str, JSON] = {"assertions": SAID, "expected": DENIED, "limits": {"seconds": LIMIT}}
             paths.append(write_scenario(folder, id=one.path, servers=None, agent=agent, **fields))
-        paths.append(working(folder, url, "once", "python", seconds=LIMIT + 1))
+        paths.append(working(folder, url, "once", "python", seconds=4 * LIMIT))
         paths.append(working(folder, url, "again", "chat", seconds=DEADLINE, tool_calls=2))
         yield Ended(run(paths, folder, jobs=2), targets, mark)
 

@@ -16,7 +16,7 @@ from harness.up.upfile import UpServer
 from proxy.control import Governed, obey
 from proxy.spans import JSON
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 @asynccontextmanager

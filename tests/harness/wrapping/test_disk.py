@@ -155,7 +155,7 @@ def test_a_wrapped_server_answers_as_before_and_is_recorded(tmp_path: Path) -> N
     ]
     lines = "".join(f"{json.dumps(one)}\n" for one in asked)
     ran = subprocess.run(
-        [entry["command"], *entry["args"]], input=lines, capture_output=True, text=True, timeout=30, check=True
+        [entry["command"], *entry["args"]], input=lines, capture_output=True, text=True, timeout=60, check=True
     )
     answers = {one["id"]: one["result"] for one in map(json.loads, ran.stdout.splitlines())}
     assert answers[2]["content"][0]["text"] == '{"a": 1}'
@@ -187,7 +187,7 @@ def test_a_wrapped_server_over_http_gets_its_headers_and_the_record_none(tmp_pat
             env=environment,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=60,
             check=True,
         )
         assert json.loads(ran.stdout)["result"]["serverInfo"]["name"] == "s"

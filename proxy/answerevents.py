@@ -10,6 +10,7 @@ from proxy.connection import Step
 from proxy.frames import CAP
 from proxy.lines import Part
 from proxy.pouring import Look
+from proxy.replays import Replays
 from proxy.sse import Event, EventReader, new_event, with_data
 from proxy.strand import Strand
 from proxy.unpack import Unpacker
@@ -26,11 +27,13 @@ class Stream:
         unpacker: Unpacker | None,
         edits: Callable[[], bool],
         *,
-        again: Callable[[str], bool],
+        replays: Replays | None = None,
+        resumed: bool = False,
         endpoint: "Callable[[bytes], tuple[Strand, bytes]] | None" = None,
     ) -> None:
-        """`strand` is asked for once, when a message comes. `again`: whether an event with this id was seen before.
+        """`strand` is asked for once, when a message comes. `replays` are the events of its session, None without one.
 
+        `resumed`: the client takes a stream up again, so that events may come that came before.
         `endpoint` is told the address in the first event of a stream of 2024-11-05; it gives the strand that the stream
         belongs to then, and the address as the client gets it. None where the stream can be none.
         """
@@ -43,12 +46,14 @@ class Stream:
         self._strand: Strand | None = None
         self._unpacker = unpacker
         self._edits = edits
-        self._again = again
+        self._replays = replays
+        self._resumed = resumed
+        self._passing = False
+        """Whether the event that comes in pieces is nothing of ours."""
         self._endpoint = endpoint
         self._reader = EventReader(CAP)
         self._held = bytearray()
         self._base = 0
-        self._repeated = False
         self._large = False
         self._cutting = False
         """Whether the event that flows in is kept back."""
@@ -113,20 +118,28 @@ class Stream:
         self._base = max(to, self._base)
 
     def _step(self, event: Event) -> Step | None:
-        """What an event leads to; None where it holds no message."""
+        """What an event leads to; None where it holds no message, and for one that is repeated and was recorded.
+
+        Where policy may edit it nothing is taken for a repeat: what went on as it is then might not now.
+        """
         piece = event.piece
+        edits = self._edits()
         if piece.part in {Part.WHOLE, Part.FIRST}:
-            self._repeated = bool(event.id) and event.has_data and self._again(event.id)
-            if not event.has_data or not (event.name in {"", "message"} or is_message(piece.data)):
-                return None
-            if self._repeated and not self._edits():
-                return None
-        elif self._repeated and not self._edits():
+            ours = event.has_data and (event.name in {"", "message"} or is_message(piece.data))
+            self._passing = not ours or (self._resumed and not edits and self._is_replay(event))
+        if self._passing:
             return None
         if self._strand is None:
             self._strand = self._find_strand()
         self._large = self._large or len(piece.data) > LARGE
-        return self._strand.take(piece) if self._edits() else self._strand.take_all([piece])[0]
+        step = self._strand.take(piece) if edits else self._strand.take_all([piece])[0]
+        if self._replays is not None and event.id and piece.part is Part.WHOLE and step.forward == piece.data:
+            self._replays.note(event.id, piece.data)
+        return step
+
+    def _is_replay(self, event: Event) -> bool:
+        whole = event.piece.part is Part.WHOLE and bool(event.id)
+        return whole and self._replays is not None and self._replays.has(event.id, event.piece.data)
 
     def _event(self, event: Event, out: list[bytes]) -> None:
         piece = event.piece

@@ -4,33 +4,38 @@ so, edited. Refuses to know how requests come in, and how a message is judged.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from urllib.parse import urljoin
 
 from proxy import vocabulary as v
 from proxy.answerevents import Stream
 from proxy.answers import Answer, AnswerError, Body, Unwatched
+from proxy.answertypes import AnswerType, answer_type
 from proxy.asking import MODERN, Asked, Rest
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended
-from proxy.http1 import AnswerHead, RequestHead
+from proxy.http1 import AnswerHead
 from proxy.httprefusals import said
-from proxy.httpwords import SESSION, Head, Headers, at_proxy, media_type, to_client, to_upstream, value, values
+from proxy.httpwords import (
+    LAST_EVENT,
+    SESSION,
+    Head,
+    Headers,
+    value,
+    values,
+)
 from proxy.ledger import now
 from proxy.outbound import Outbound, silence
+from proxy.ownaddress import at_proxy, to_client
+from proxy.postback import PostBack
 from proxy.readings import answerable_ids
 from proxy.refusals import NOT_READABLE, SERVER_ENDED
 from proxy.seats import Seat, Seats
-from proxy.serverline import Server, ServerLine, UpstreamError, next_of
+from proxy.serverline import Server, ServerLine, next_of
 from proxy.spanfile import SpanFileError
 from proxy.spans import encode_attribute
 from proxy.strand import Strand
 from proxy.unpack import Unpacker
 
-_PACKED = (b"gzip", b"x-gzip", b"deflate")
-_NOT_COPIED = frozenset(
-    {b"content-length", b"content-type", b"content-encoding", b"accept", b"last-event-id", b"mcp-method", b"mcp-name"}
-)
 STOPPED = "Wiretrap was told to stop"
 
 
@@ -47,21 +52,22 @@ class Answering:
         self.upstream = upstream
         self.seats = seats
         self.edits = edits
-        self._posts: set[asyncio.Task[None]] = set()
+        self._back = PostBack(upstream)
 
     async def pass_on(self, head: Head, asked: Asked, line: ServerLine, answer: AnswerHead, out: Outbound) -> None:
         """Pass an answer on. Raises UpstreamError where it is cut short, AnswerError where it must not go on."""
         status, headers = answer.status_code, answer.headers
         self._headed(head, asked, status, headers)
-        encodings = [part.strip() for one in values(headers, b"content-encoding") for part in one.lower().split(b",")]
-        encodings = [part for part in encodings if part not in (b"", b"identity")]
-        stream = media_type(headers) == "text/event-stream"
-        if self._edits(asked) and encodings and (stream or asked.session is not None):
-            reason = "Wiretrap cannot edit this answer: it is packed, though it was asked for plain"
+        kind = answer_type(headers)
+        stream = kind.stream
+        unfit = "is packed, though it was asked for plain" if kind.encodings else kind.problem
+        if self._edits(asked) and unfit and (stream or asked.session is not None):
+            reason = f"Wiretrap cannot edit this answer: it {unfit}"
             await out.whole(502, said(NOT_READABLE, reason, self._ids(asked)), [])
             self._end(asked, "protocol_error", str(NOT_READABLE), reason, ours=True)
             return
-        watch = self._watch(head, asked, headers, encodings, stream=stream)
+        unpacker = Unpacker() if kind.encodings else None
+        watch = self._watch(head, asked, headers, kind, unpacker)
         shown = to_client(headers, self.upstream.origin, value(head.headers, b"host"))
         if not watch.holds:
             await out.start(status, shown, followed=not stream and line.came())
@@ -69,8 +75,11 @@ class Answering:
         while not over:
             data, over = await next_of(line, watch.look, out.pour)
             going = watch.feed(data, ended=over)
+            if over and unpacker is not None and unpacker.problem and not isinstance(watch, Unwatched):
+                self._otherwise(head, asked, unpacker.problem)
             while watch.back:
-                self._post_back(head, asked, watch.back.pop(0))
+                told = asked.seat is not None and asked.seat.endpoint
+                self._back.send(head, told or head.target, watch.back.pop(0))
             if over and watch.silent:
                 if going and not watch.holds:
                     # What came before the answer that is withheld.
@@ -131,30 +140,45 @@ class Answering:
             self.seats.fail(str(error))
             return None
 
-    def _watch(self, head: Head, asked: Asked, headers: Headers, encodings: list[bytes], *, stream: bool) -> Answer:
+    def _watch(
+        self,
+        head: Head,
+        asked: Asked,
+        headers: Headers,
+        kind: AnswerType,
+        unpacker: Unpacker | None,
+    ) -> Answer:
         """Who looks at an answer."""
-        if asked.session is None and not (stream and head.method in {b"GET", b"POST"}):
+        if asked.session is None and not (kind.stream and head.method in {b"GET", b"POST"}):
             return Unwatched()
-        if encodings and (len(encodings) > 1 or encodings[0] not in _PACKED):
-            seat = asked.seat or self._seat(head)
-            if seat is not None:
-                connection = (asked.session or seat.relay.session).connection
-                why = f"the answer is encoded as {b', '.join(encodings).decode('latin-1')}, which is not read"
-                seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
+        if kind.problem:
+            self._otherwise(head, asked, kind.problem)
+        if kind.unread:
             return Unwatched()
-        unpacker = Unpacker() if encodings else None
         if asked.session is not None and asked.seat is not None:
             strand = asked.seat.relay.strand("server", asked.session)
-            if stream:
-                return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=self._again(asked.seat))
-            sure = "json" in media_type(headers)
+            if kind.stream and not kind.json:
+                return self._stream(head, asked.seat, strand, unpacker, lambda: self._edits(asked))
             length = value(headers, b"content-length")
             size = int(length) if length.isdigit() else None
-            return Body(strand, unpacker, holds=self._edits(asked), sure=sure, size=size)
+            return Body(strand, unpacker, holds=self._edits(asked), sure=kind.json, size=size)
         return self._listening(head, asked, unpacker)
 
-    def _again(self, seat: Seat) -> Callable[[str], bool]:
-        return (lambda event: False) if seat.shared else seat.again
+    def _otherwise(self, head: Head, asked: Asked, why: str) -> None:
+        """Record that a client may read something else in an answer than we do."""
+        seat = asked.seat or self._seat(head)
+        if seat is not None:
+            connection = (asked.session or seat.relay.session).connection
+            why = f"the answer {why}"
+            seat.relay.ledger.write([connection.malformed("", why, now(), SERVER_TO_CLIENT)])
+
+    def _stream(
+        self, head: Head, seat: Seat | None, strand: Strand, unpacker: Unpacker | None, edits: Callable[[], bool]
+    ) -> Stream:
+        """Who looks at a stream of which it is known where it belongs."""
+        resumed = head.method == b"GET" and bool(values(head.headers, LAST_EVENT))
+        replays = None if seat is None or seat.shared else seat.replays
+        return Stream(lambda: strand, unpacker, edits, replays=replays, resumed=resumed)
 
     def _listening(self, head: Head, asked: Asked, unpacker: Unpacker | None) -> Answer:
         """Who looks at a stream that a client listens to, which answers no request of its own."""
@@ -187,14 +211,11 @@ class Answering:
         has_session = bool(values(head.headers, SESSION))
         if has_session:
             strand = joined(self._seat(head))
-            seat = asked.seat
-            again = (lambda event: False) if seat is None else self._again(seat)
-            return Stream(lambda: strand, unpacker, lambda: self._edits(asked), again=again)
+            return self._stream(head, asked.seat, strand, unpacker, lambda: self._edits(asked))
         return Stream(
             lambda: joined(self._seat(head)),
             unpacker,
             lambda: self._edits(asked),
-            again=lambda event: False,
             endpoint=told if head.method == b"GET" and unpacker is None else None,
         )
 
@@ -272,29 +293,3 @@ class Answering:
             self.seats.close(seat, reason)
         elif asked.opens and not seat.session_id and not seat.endpoint:
             self.seats.settle(seat)
-
-    def _post_back(self, head: Head, asked: Asked, message: bytes) -> None:
-        """Answer the server in the client's place: a post of our own, on the client's session."""
-        post = asyncio.create_task(self._post(head, asked, message))
-        self._posts.add(post)
-        post.add_done_callback(self._posts.discard)
-
-    async def _post(self, head: Head, asked: Asked, message: bytes) -> None:
-        headers = [(key, one) for key, one in head.headers if key not in _NOT_COPIED]
-        headers = to_upstream(headers, self.upstream.origin, plain=False)
-        headers = [pair for pair in headers if pair[0] != b"transfer-encoding"]
-        headers += [
-            (b"content-type", b"application/json"),
-            (b"accept", b"application/json, text/event-stream"),
-            (b"content-length", b"%d" % len(message)),
-        ]
-        target = asked.seat.endpoint if asked.seat is not None and asked.seat.endpoint else head.target
-        with suppress(UpstreamError):
-            line = await self.upstream.line()
-            try:
-                await line.ask(RequestHead(b"POST", target, headers), message)
-                await line.head()
-                while not (await line.body())[1]:
-                    pass
-            finally:
-                self.upstream.give_back(line)

@@ -12,6 +12,7 @@ from jsonschema.protocols import Validator
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
+from proxy.ecmaschema import SchemaPatternError, python_schema
 from proxy.spans import JSON
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -50,7 +51,11 @@ def compile_schema(schema: dict[str, JSON]) -> Validator:
                 resolver.lookup(value)
             except Unresolvable:
                 raise ArgumentSchemaError(path, f"{value!r} leads nowhere in this schema") from None
-    validator = Draft202012Validator(schema, registry=EMPTY_REGISTRY)
+    try:
+        translated = python_schema(schema)
+    except SchemaPatternError as error:
+        raise ArgumentSchemaError(error.path, str(error)) from None
+    validator = Draft202012Validator(translated, registry=EMPTY_REGISTRY)
     try:
         validator.is_valid({})
     except RecursionError:

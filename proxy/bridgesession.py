@@ -13,7 +13,7 @@ from proxy.bridgeline import BridgeLine
 from proxy.frames import Line, Message, read_loose
 from proxy.fromclient import BATCH_VERSION
 from proxy.hosted import Hosted
-from proxy.ids import IdKey, id_key
+from proxy.ids import IdKey, answered_key, id_key
 from proxy.longlines import LongMessage
 from proxy.mcpheaders import INVALID_REQUEST
 from proxy.members import FrameError
@@ -128,19 +128,24 @@ class SessionRoom:
             self.line(text.encode())
 
     def _answers_one(self, read: Line) -> bool:
-        waiting = [self._open.get(one.id_key) for one in read.messages if one.is_answer and one.id_key is not None]
+        waiting = [self._asker(one)[1] for one in read.messages if one.is_answer]
         lines = {lines[0] for lines in waiting if lines}
         return len(lines) == 1 and len(waiting) == len(read.messages) and all(waiting)
+
+    def _asker(self, message: Message) -> "tuple[IdKey | None, deque[BridgeLine] | None]":
+        """The request that an answer is to, and the lines that wait for it."""
+        key = None if message.id_key is None else answered_key(message.id_key, self._open)
+        return key, None if key is None else self._open.get(key)
 
     def _answer(self, data: bytes, messages: tuple[Message, ...]) -> None:
         line: BridgeLine | None = None
         for message in messages:
-            waiting = None if message.id_key is None else self._open.get(message.id_key)
-            if message.id_key is None or not waiting:
+            key, waiting = self._asker(message)
+            if key is None or not waiting:
                 continue
             line = waiting.popleft()
             if not waiting:
-                del self._open[message.id_key]
+                del self._open[key]
             result = message.members.get("result")
             if not self.version and result is not None and isinstance(result.value, dict):
                 self.version = str(result.value.get("protocolVersion", ""))

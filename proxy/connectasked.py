@@ -4,7 +4,7 @@ Pure. Refuses to know sockets and headers.
 """
 
 from proxy.frames import Line, Message
-from proxy.ids import IdKey
+from proxy.ids import IdKey, answered_key
 from proxy.lines import Part
 from proxy.sse import EventReader
 
@@ -50,5 +50,6 @@ class Asked:
     def answered(self, line: Line) -> None:
         """Take a message of the server into account."""
         for message in line.messages:
-            if message.is_answer and message.id_key in self.open:
-                self.open.remove(message.id_key)
+            key = answered_key(message.id_key, self.open) if message.is_answer and message.id_key is not None else None
+            if key is not None:
+                self.open.remove(key)

@@ -245,11 +245,8 @@ class Connection:
         if exchange.call is not None and not ours and is_interim(message):
             exchange.interim = True
             self.rounds.wait(message, exchange.call, next_leg(exchange.leg, exchange.place))
-            inside = [
-                self.inside_decision(exchange, judge_method(request.method, self.policy), request, now)
-                for request in input_requests(message)
-                if client_request(request.method) is not None
-            ]
+        if not ours and (exchange.interim or exchange.method.startswith("tasks/") or "error" in message.fields):
+            inside = self.inside_decisions(message, exchange, now)
         seq = self.recorder.next_seq()
         self.owed.append(Owed(exchange, message, now, seq, version or self.version, ours))
         return inside
@@ -262,11 +259,17 @@ class Connection:
         lines = [_large(one, recorder) if _is_large(one) else one.line(recorder) for one in owed]
         return [*late, *lines]
 
-    def inside_decision(self, exchange: Exchange, decision: Decision, request: InputRequest, now: Stamp) -> str:
-        """The line of a decision on what an interim result asks of the client: a child of the call that it answers."""
+    def inside_decisions(self, message: Message, exchange: Exchange | None, now: Stamp) -> list[str]:
+        """The lines of the decisions on all that an answer or a notification asks of the client."""
+        asked = [one for one in input_requests(message) if client_request(one.method) is not None]
+        return [self.inside_decision(exchange, judge_method(one.method, self.policy), one, now) for one in asked]
+
+    def inside_decision(self, exchange: Exchange | None, decision: Decision, request: InputRequest, now: Stamp) -> str:
+        """The line of a decision on what is asked of the client inside an answer, a child of what it answers if any."""
         ruling = Ruling(decision, request.method)
+        place = self.recorder.place(None) if exchange is None else self.child(exchange.place)
         seq = self.recorder.next_seq()
-        return self._decision(ruling, request.text, self.child(exchange.place), seq, now, SERVER_TO_CLIENT, None)
+        return self._decision(ruling, request.text, place, seq, now, SERVER_TO_CLIENT, None)
 
     def unread(self, raw: bytes, why: str, now: Stamp, direction: str) -> list[str]:
         """The lines of what no strict reader takes and yet goes on: a decision where some reader sees a call."""

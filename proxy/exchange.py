@@ -177,6 +177,8 @@ class Owed(NamedTuple):
     def line(self, recorder: Recorder) -> str:
         """The line."""
         more, failure, outcome = answer_attributes(self.exchange, self.message)
+        if self.message.id_key != self.exchange.key and self.message.id_text is not None:
+            more.append(encode_attribute(v.ANSWER_ID, self.message.id_text))
         return ended(
             recorder, self.exchange, self.now, outcome, more,
             version=self.version, failure=failure, ours=self.ours, seq=self.seq,

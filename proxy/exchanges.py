@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from proxy.exchange import Exchange
-from proxy.ids import IdKey
+from proxy.ids import IdKey, answered_key
 from proxy.record import Stamp
 
 
@@ -67,8 +67,8 @@ class Exchanges:
 
     def take(self, key: IdKey | None, came: Stamp | None = None) -> Exchange | None:
         """The exchange that an answer with this id ends, or None where no request had asked for it when it `came`."""
-        queue = self._queue(key)
-        if key is None or not queue or (came is not None and came < queue[0].start):
+        key, queue = self._answered(key, came)
+        if key is None or not queue:
             return None
         exchange = queue.pop(0)
         if not queue:
@@ -77,7 +77,7 @@ class Exchanges:
 
     def first(self, key: IdKey | None) -> Exchange | None:
         """The exchange that `take` would give."""
-        queue = self._queue(key)
+        _, queue = self._answered(key, None)
         return queue[0] if queue else None
 
     def withdraw(self, exchange: Exchange) -> None:
@@ -106,6 +106,14 @@ class Exchanges:
         self._queues.clear()
         self.held.clear()
         return rest
+
+    def _answered(self, key: IdKey | None, came: Stamp | None) -> tuple[IdKey | None, list[Exchange] | None]:
+        """Which id an answer is to that came then, and the exchanges with that; another where clients take it so."""
+        queue = self._queue(key)
+        if key is None or (queue and (came is None or queue[0].start <= came)):
+            return key, queue
+        found = answered_key(key, {one for one, those in self.open.items() if came is None or those[0].start <= came})
+        return found, None if found is None else self._queues[found]
 
     def _queue(self, key: IdKey | None) -> list[Exchange] | None:
         """The exchanges with this id, made where they were not."""

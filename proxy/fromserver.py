@@ -4,14 +4,15 @@ Refuses to know pipes, and which calls are allowed.
 """
 
 from proxy import vocabulary as v
+from proxy.askedinside import asked_inside
 from proxy.connection import BLANK, Connection, Step
 from proxy.exchange import SERVER_TO_CLIENT, Exchange, ended, requested
 from proxy.faulting import spoil
 from proxy.frames import Message, read_loose, read_strict
-from proxy.ids import IdKey
+from proxy.ids import IdKey, id_text
 from proxy.judging import Judgement, client_request, judge_client_request, judge_method, meta_text
 from proxy.largemessage import LARGE, read_large
-from proxy.listing import Span, answer_ids, hide_tools, replaced, without
+from proxy.listing import Span, answer_ids, hide_tools, may_name_tools, replaced, without
 from proxy.longlines import first_seen, flowed, withheld
 from proxy.members import FrameError
 from proxy.plainway import PlainWay
@@ -20,12 +21,14 @@ from proxy.readings import answerable_ids, hidden_readings, ids_of, readings
 from proxy.record import Stamp
 from proxy.refusals import DENIED, NOT_READABLE, RECORDER_FAILED, error, tool_error
 from proxy.refusing import as_lines, refusal, unlisted
-from proxy.rounds import InputRequest, asks_inside
+from proxy.rounds import InputRequest
 from proxy.scan import EnvelopeScanner
 from proxy.spans import encode_attribute
 
 _NONE: frozenset[IdKey] = frozenset()
-_UNRECORDED = "the record cannot be written, so nothing is asked of the client"
+_LOST = Decision(
+    "deny", "recorder failed", "the record cannot be written, so nothing is asked of the client", True, "error"
+)
 _TOO_LONG = "it is longer than what policy looks at"
 
 
@@ -55,7 +58,7 @@ class ServerSide:
             judged = spoil(wire, raw, now)
         if judged is not None:
             return judged
-        if not wire.hides or not wire.from_client.open:
+        if not wire.hides:
             return self._passed(raw, _NONE, now)
         shown, ours, records = self._shown(raw, now)
         step = self._passed(shown, ours, now)
@@ -111,7 +114,8 @@ class ServerSide:
         if message.id_key is None and one.decision is None:
             if method == "notifications/cancelled":
                 self._cancelled(requested(message))
-            return None, [wire.notification(message, method, now, SERVER_TO_CLIENT, place)]
+            asked = wire.inside_decisions(message, None, now) if method.startswith("notifications/tasks") else []
+            return None, [*asked, wire.notification(message, method, now, SERVER_TO_CLIENT, place)]
         seq = wire.recorder.next_seq()
         exchange = wire.exchange(one, place, seq, now, SERVER_TO_CLIENT)
         if exchange is not None:
@@ -128,10 +132,9 @@ class ServerSide:
             if listening is not None and listening.method == "subscriptions/listen":
                 wire.from_client.cancel(key)
 
-    def _listing(self, key: IdKey | None) -> Exchange | None:
-        """The tools/list that an answer with this id ends; None where it ends none."""
-        asked = self.connection.from_client.first(key)
-        return asked if asked is not None and asked.method == "tools/list" else None
+    def _may_list(self, asked: Exchange | None) -> bool:
+        """Whether an answer to this may bring tools; None is what a client may have asked elsewhere, or before."""
+        return asked is None or asked.method == "tools/list"
 
     def _shown(self, raw: bytes, now: Stamp) -> tuple[bytes, frozenset[IdKey], list[str]]:
         """The line without hidden tools, an error where its tools have no one reading.
@@ -147,28 +150,29 @@ class ServerSide:
         try:
             line = read_strict(raw)
         except FrameError as problem:
-            for key in answer_ids(raw):
-                asked = self._listing(key)
-                if asked is not None:
+            asks = [(key, wire.from_client.first(key)) for key in answer_ids(raw)]
+            for key, asked in sorted(asks, key=lambda one: one[1] is None):
+                if self._may_list(asked) and (asked is not None or may_name_tools(raw)):
                     record = wire.malformed(raw.decode("utf-8", "surrogateescape"), str(problem), now, SERVER_TO_CLIENT)
-                    return (
-                        f"{unlisted(asked, problem)}\n".encode("utf-8", "surrogateescape"),
-                        frozenset({key}),
-                        [record],
-                    )
+                    said = unlisted(id_text(key) if asked is None else asked.id_text, problem)
+                    shown = f"{said}\n".encode("utf-8", "surrogateescape")
+                    return shown, frozenset({key if asked is None else asked.key}), [record]
             return raw, frozenset(), []
         edits: list[tuple[Span, str]] = []
         ours: set[IdKey] = set()
         records: list[str] = []
         for message in line.messages:
-            asked = self._listing(message.id_key)
-            if asked is None:
+            asked = wire.from_client.first(message.id_key)
+            if not self._may_list(asked):
                 continue
             try:
                 edits += hide_tools(message, hidden)
             except (ValueError, RecursionError) as problem:
-                edits.append((Span(message.start, message.end), unlisted(asked, problem)))
-                ours.add(asked.key)
+                given = message.id_text or "null"
+                said = unlisted(given if asked is None else asked.id_text, problem)
+                edits.append((Span(message.start, message.end), said))
+                if asked is not None:
+                    ours.add(asked.key)
                 records.append(wire.malformed(message.source, str(problem), now, SERVER_TO_CLIENT))
         if not edits:
             return raw, frozenset(), records
@@ -210,43 +214,40 @@ class ServerSide:
     def _asking(self, raw: bytes, now: Stamp) -> Step | None:
         """Refuse the calls whose answers ask inside them for what is denied; None when none of them does.
 
-        The whole result goes: without its answer the call could not go on anyway (design section 4).
+        The whole result goes: without its answer the call could not go on anyway (design section 4). So does a
+        notification that asks.
         """
         wire = self.connection
-        denied = [method for method in asks_inside(raw) if self._denies(method)]
+        denied = [method for method in asked_inside(raw) if self._denies(method)]
         if not denied:
             return None
         text = raw.decode("utf-8", "surrogateescape")
-        decision = judge_method(denied[0], wire.policy)
-        if wire.failed:
-            decision = Decision("deny", "recorder failed", _UNRECORDED, True, "error")
+        request = InputRequest(client_request(denied[0]) or denied[0], text)
+        decision = _LOST if wire.failed else judge_method(denied[0], wire.policy)
         code = RECORDER_FAILED if wire.failed else DENIED
         records: list[str] = []
         forward: list[str] = []
-        for key in answer_ids(raw):
+        for key in answer_ids(raw, errors=True):
             exchange = wire.from_client.take(key)
             if exchange is None:
                 continue
-            said = f"Wiretrap refused what this answer asks of the client, {denied[0]}: {decision.reason}"
-            records.append(wire.inside_decision(exchange, decision, InputRequest(denied[0], text), now))
-            is_tool = exchange.method == "tools/call"
-            reply = (tool_error(exchange.id_text, code, said, decision.rule, modern=True) if is_tool
-                     else error(exchange.id_text, code, said, decision.rule))  # fmt: skip
-            forward.append(reply)
+            said = f"Wiretrap refused what this answer asks of the client, {request.method}: {decision.reason}"
+            records.append(wire.inside_decision(exchange, decision, request, now))
+            is_tool, modern = exchange.method == "tools/call", (exchange.version or wire.version) >= "2026"
+            forward.append(tool_error(exchange.id_text, code, said, decision.rule, modern=modern) if is_tool
+                           else error(exchange.id_text, code, said, decision.rule))  # fmt: skip
             more = [encode_attribute(v.ERROR_TYPE, str(code))]
             outcome = "tool_error" if is_tool else "protocol_error"
             records.append(
                 ended(wire.recorder, exchange, now, outcome, more, version=wire.version, failure=said, ours=True)
             )
-        return Step(records or [wire.malformed(text, "an answer that no request asked for", now, SERVER_TO_CLIENT)],
-                    as_lines(forward))  # fmt: skip
+        return Step(records or [wire.inside_decision(None, decision, request, now)], as_lines(forward))
 
     def _refused(self, message: Message) -> Judgement:
         one = judge_client_request(message, self.connection.policy)
         if not self.connection.failed:
             return one
-        decision = Decision("deny", "recorder failed", _UNRECORDED, True, "error")
-        return one._replace(decision=decision, code=RECORDER_FAILED)
+        return one._replace(decision=_LOST, code=RECORDER_FAILED)
 
     def _denies(self, method: str | None) -> bool:
         meant = None if method is None else client_request(method)

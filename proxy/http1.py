@@ -9,7 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from proxy.httpwords import Fields, Headers, values
+from proxy.httpwords import Fields, Headers, value, values
 
 HEAD_LIMIT = 256 * 1024
 """Bytes that the head of a request or an answer may have."""
@@ -29,6 +29,9 @@ _SENT = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]+\r\n" + _FIELDS)
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;" + _TEXT + rb")?")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
+
+_OTHERWISE = frozenset({b"content_length", b"transfer_encoding"})
+"""What a server behind a gateway may take for the framing of a request (RFC 3875, section 4.1.18)."""
 
 _PHRASES = {one.value: b"HTTP/1.1 %d %s\r\n" % (one.value, one.phrase.encode()) for one in HTTPStatus}
 
@@ -84,7 +87,10 @@ def _request_head(head: bytes) -> RequestHead:
     if match is None:
         raise FramingError("the head of the request is no HTTP/1.1")
     method, target, minor, fields = match.groups()
-    return RequestHead(method, target, _fields(fields), int(minor))
+    headers = _fields(fields)
+    if any(key in _OTHERWISE for key, _ in headers):
+        raise FramingError("a header is the body's length to a gateway, which takes _ for -")
+    return RequestHead(method, target, headers, int(minor))
 
 
 def read_answer(data: bytes) -> tuple[AnswerHead, bytes] | None:
@@ -111,7 +117,26 @@ def _answer_head(head: bytes) -> AnswerHead:
     if match is None:
         raise FramingError("its head is that of no answer")
     minor, status, fields = match.groups()
-    return AnswerHead(int(status), _fields(fields), int(minor))
+    return AnswerHead(int(status), _one_framing(_fields(fields)), int(minor))
+
+
+def _one_framing(headers: Headers) -> Headers:
+    """The headers of an answer with one length at most, none beside a transfer encoding (RFC 9112, section 6.3).
+
+    Raises FramingError.
+    """
+    lengths = values(headers, b"content-length")
+    if not lengths:
+        return headers
+    said = {part.strip(b" \t") for one in lengths for part in one.split(b",")}
+    if values(headers, b"transfer-encoding"):
+        said.clear()
+    elif len(said) > 1 or _LENGTH.fullmatch(next(iter(said))) is None:
+        raise FramingError("the answer has no one Content-Length")
+    elif lengths == list(said):
+        return headers
+    others = [pair for pair in headers if pair[0] != b"content-length"]
+    return Fields([*others, *((b"content-length", length) for length in said)])
 
 
 def is_kept(headers: Headers, minor: int) -> bool:
@@ -263,7 +288,7 @@ def request_body(head: RequestHead) -> BodyReader:
 
 
 def answer_body(head: AnswerHead, method: bytes) -> BodyReader:
-    """The reader of an answer's body. Raises FramingError where it cannot be told how long it is."""
+    """The reader of the body of an answer that was read. Raises FramingError where it cannot be told how long it is."""
     if method == b"HEAD" or head.status_code in {204, 304}:
         return BodyReader(0)
     encodings = values(head.headers, b"transfer-encoding")
@@ -271,10 +296,5 @@ def answer_body(head: AnswerHead, method: bytes) -> BodyReader:
         if [one.lower() for one in encodings] != [b"chunked"]:
             raise FramingError("of transfer encodings only chunked is read")
         return BodyReader(0, chunked=True)
-    lengths = {part.strip() for one in values(head.headers, b"content-length") for part in one.split(b",")}
-    if not lengths:
-        return BodyReader(None)
-    length = lengths.pop()
-    if lengths or _LENGTH.fullmatch(length) is None:
-        raise FramingError("the answer has no one Content-Length")
-    return BodyReader(int(length))
+    length = value(head.headers, b"content-length")
+    return BodyReader(int(length) if length else None)

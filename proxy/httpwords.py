@@ -7,7 +7,6 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from proxy.frames import Message
 from proxy.judging import JUDGED, VERSION_KEY, meta_text
@@ -58,6 +57,7 @@ _HOP = frozenset(
 """What speaks of one connection only (RFC 9110, section 7.6.1)."""
 
 SESSION = b"mcp-session-id"
+LAST_EVENT = b"last-event-id"
 _MADE = 8
 """Things that are made of one head and remembered."""
 _KEPT = frozenset({b"content-length", b"content-type", b"content-encoding", b"host", b"authorization", SESSION})
@@ -151,7 +151,7 @@ def is_form(headers: Headers) -> bool:
     return media_type(headers) in _FORMS and len(values(headers, b"content-type")) == 1
 
 
-def _once(headers: Headers, key: object, make: Callable[[], Headers]) -> Headers:
+def once(headers: Headers, key: object, make: Callable[[], Headers]) -> Headers:
     """A copy of what was made of some headers, made once."""
     if not isinstance(headers, Fields):
         return make()
@@ -165,7 +165,7 @@ def _once(headers: Headers, key: object, make: Callable[[], Headers]) -> Headers
 
 def to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
     """The headers of a request as the server gets them. `plain` asks for an answer without encoding, to be edited."""
-    return _once(headers, (upstream, plain), lambda: _to_upstream(headers, upstream, plain=plain))
+    return once(headers, (upstream, plain), lambda: _to_upstream(headers, upstream, plain=plain))
 
 
 def _to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
@@ -186,41 +186,6 @@ def _to_upstream(headers: Headers, upstream: Origin, *, plain: bool) -> Headers:
     if plain:
         found.append((b"accept-encoding", b"identity"))
     return found
-
-
-def to_client(headers: Headers, upstream: Origin, host: bytes) -> Headers:
-    """The headers of an answer as the client gets them; an address of the server's origin is one of ours.
-
-    Else whoever follows a redirect would go round the proxy.
-    """
-    return _once(headers, (upstream, host), lambda: _to_client(headers, upstream, host))
-
-
-def _to_client(headers: Headers, upstream: Origin, host: bytes) -> Headers:
-    found: Headers = []
-    for key, one in end_to_end(headers):
-        if key in {b"location", b"content-location"}:
-            found.append((key, at_proxy(one.decode("latin-1"), upstream, host.decode("latin-1")).encode("latin-1")))
-        else:
-            found.append((key, one))
-    return found
-
-
-def at_proxy(url: str, upstream: Origin, host: str) -> str:
-    """The URL with our own origin where it has the server's; any other as it is."""
-    if upstream.own:
-        return url
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return url
-    if parts.hostname != upstream.host or parts.scheme not in {"", upstream.scheme} or not parts.netloc:
-        return url
-    if (port or DEFAULT_PORTS[upstream.scheme]) != upstream.port:
-        return url
-    _, slashes, rest = url.partition("//")
-    return f"http:{slashes}{host}{rest[len(parts.netloc) :]}"
 
 
 def header_text(raw: bytes) -> str | None:

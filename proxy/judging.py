@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from proxy import vocabulary as v
 from proxy.frames import Message
-from proxy.keys import fold_method, shown
+from proxy.keys import fold_method, meant, shown
 from proxy.policy import CLIENT_REQUESTS, NO_POLICY, Decision, Policy, canonical_name
 from proxy.readings import Reading
 from proxy.refusals import DENIED, NOT_READABLE
@@ -63,12 +63,12 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
     method = message.method
     enforced = policy is not None and policy.in_force
     if method not in JUDGED:
-        meant = None if method is None else _FOLDED_CALLS.get(fold_method(method))
-        if method is None or meant is None:
+        taken = None if method is None else meant(method, _FOLDED_CALLS)
+        if method is None or taken is None:
             return Judgement(message, None)
         if policy is None:
             return Judgement(message, NO_POLICY)
-        reason = f"the method {shown(method)} is {meant!r} to a reader that folds case or cuts blanks"
+        reason = f"the method {shown(method)} is {taken!r} to a reader that folds case or cuts blanks"
         return Judgement(message, Decision("deny", "one reading", reason, enforced), code=NOT_READABLE)
     kind, key = JUDGED[method]
     target = message.given.get(key)
@@ -89,7 +89,7 @@ def judge_request(message: Message, policy: Policy | None, server: str, trust: s
 
 def judge_reading(reading: Reading, policy: Policy, server: str, trust: str) -> bool:
     """Whether the policy denies what one reading of a line calls; also where it names nothing, or cannot be judged."""
-    method = _FOLDED_CALLS.get(fold_method(reading.method))
+    method = meant(reading.method, _FOLDED_CALLS)
     if method is None:
         return False
     if reading.name is None:
@@ -104,10 +104,10 @@ def judge_reading(reading: Reading, policy: Policy, server: str, trust: str) -> 
 def judge_client_request(message: Message, policy: Policy | None) -> Judgement:
     """Judge a message from the server: sampling, elicitation and roots requests have a decision, others none."""
     method = message.method
-    meant = None if method is None else client_request(method)
-    if meant is None:
+    asked = None if method is None else client_request(method)
+    if asked is None:
         return Judgement(message, None)
-    return Judgement(message, judge_method(meant, policy))
+    return Judgement(message, judge_method(asked, policy))
 
 
 def judge_method(method: str, policy: Policy | None) -> Decision:
@@ -117,12 +117,12 @@ def judge_method(method: str, policy: Policy | None) -> Decision:
 
 def client_request(method: str) -> str | None:
     """The method of a client request that a reader may take this one for, which folds case; None for any other."""
-    return method if method in CLIENT_REQUESTS else _FOLDED_REQUESTS.get(fold_method(method))
+    return method if method in CLIENT_REQUESTS else meant(method, _FOLDED_REQUESTS)
 
 
 def is_judged(method: str) -> bool:
     """Whether some reader may take this method for one that the rules speak of."""
-    return method in JUDGED or fold_method(method) in _FOLDED_CALLS
+    return method in JUDGED or meant(method, _FOLDED_CALLS) is not None
 
 
 _RULING = template(v.DECISION, v.DECISION_RULE, v.DECISION_REASON)

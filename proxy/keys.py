@@ -3,7 +3,7 @@
 Refuses to know how a message is read and who may send it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 ENVELOPE_NAMES = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 PARAMS_NAMES = frozenset(
@@ -34,6 +34,15 @@ def fold_method(method: str) -> str:
     What counts as a blank differs: languages trim U+00A0, U+0085, U+FEFF or all up to U+0020, and some end at U+0000.
     """
     return "".join([letter for letter in fold(method.lstrip("\0")) if "!" <= letter <= "~"])
+
+
+def meant(method: str, folded: Mapping[str, str]) -> str | None:
+    """Which of some methods, by how they fold, a reader may take this one for; None for any other.
+
+    Some end at U+0000, and others leave it out as a control.
+    """
+    found = folded.get(fold_method(method))
+    return folded.get(fold_method(method.replace("\0", ""))) if found is None and "\0" in method else found
 
 
 def shown(text: str) -> str:

@@ -127,8 +127,17 @@ def _integer(digits: str) -> JSON:
     return int(digits) if len(digits) < 4000 else float(digits)
 
 
-def answer_ids(raw: bytes) -> list[IdKey]:
-    """The ids under which some reader may take a line, which cannot be read strictly, for an answer with a result."""
+def may_name_tools(raw: bytes) -> bool:
+    """Whether some reader may find a list of tools in a line which cannot be read strictly."""
+    return b"tools" in raw.lower() or b"\\u" in raw or b"\0" in raw[:4]
+
+
+def answer_ids(raw: bytes, *, errors: bool = False) -> list[IdKey]:
+    """The ids under which some reader may take a line, which cannot be read strictly, for an answer with a result.
+
+    `errors`: or with an error.
+    """
+    kinds = ("result", "error") if errors else ("result",)
     text = raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff").lstrip()
     decoder = JSONDecoder(object_pairs_hook=_remember, strict=False, parse_int=_integer)
     try:
@@ -140,6 +149,7 @@ def answer_ids(raw: bytes) -> list[IdKey]:
         keys = [id_key(decoded(text.encode()), text) for text in texts if text is not None]
     else:
         messages = value if isinstance(value, list) else [value]
-        ids = [asked for one in messages if _values(one, "result") for asked in _values(one, "id")]
+        answers = [one for one in messages if any(_values(one, kind) for kind in kinds)]
+        ids = [asked for one in answers for asked in _values(one, "id")]
         keys = [id_key(asked, json.dumps(asked)) for asked in ids if isinstance(asked, str | int | float)]
     return [key for key in keys if key is not None]

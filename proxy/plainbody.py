@@ -30,6 +30,6 @@ class PlainBody:
         if self._unpacker is None:
             return data, over
         found = self._unpacker.feed(data)
-        if self._unpacker.broken or self._unpacker.full or (over and not self._unpacker.whole):
+        if self._unpacker.broken or self._unpacker.full or (over and self._unpacker.problem):
             raise EncodingError("its answer is packed, and cannot be unpacked or is too long")
         return found, over

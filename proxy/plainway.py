@@ -178,6 +178,7 @@ class PlainWay:
             exchange = wire.from_client.first(key)
             if (
                 exchange is None
+                or exchange.key != key
                 or not exchange.told
                 or then < exchange.start
                 or exchange.reused

@@ -29,7 +29,7 @@ class Reading(NamedTuple):
     arguments: JSON
 
 
-class _Pairs(list[tuple[str, JSON]]):
+class Pairs(list[tuple[str, JSON]]):
     """An object with its repeated keys."""
 
 
@@ -46,23 +46,23 @@ def _integer(digits: str) -> JSON:
     return int(digits) if len(digits) < 4000 else float(digits)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs, strict=False, parse_int=_integer)
+_DECODER = json.JSONDecoder(object_pairs_hook=Pairs, strict=False, parse_int=_integer)
 
 
-def _values(pairs: _Pairs, name: str) -> list[JSON]:
+def values(pairs: Pairs, name: str) -> list[JSON]:
     """The values under a key, folded; also those that the object inherits, once JavaScript has copied it."""
     found: list[JSON] = []
     for key, value in pairs:
         if fold(key) == name:
             found.append(value)
-        elif key == PROTOTYPE and isinstance(value, _Pairs):
-            found += _values(value, name)
+        elif key == PROTOTYPE and isinstance(value, Pairs):
+            found += values(value, name)
     return found
 
 
 def _plain(value: JSON) -> JSON:
     match value:
-        case _Pairs():
+        case Pairs():
             return {key: _plain(inner) for key, inner in value}
         case list():
             return [_plain(inner) for inner in value]
@@ -75,28 +75,28 @@ def _of_value(value: JSON) -> Iterator[Reading]:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, _Pairs):
+        if isinstance(one, Pairs):
             yield from _of_object(one)
         elif isinstance(one, list):
             waiting += reversed(one)
 
 
-def _of_object(pairs: _Pairs) -> Iterator[Reading]:
-    methods = dict.fromkeys(method for method in map(_as_text, _values(pairs, "method")) if method is not None)
+def _of_object(pairs: Pairs) -> Iterator[Reading]:
+    methods = dict.fromkeys(method for method in map(reader_text, values(pairs, "method")) if method is not None)
     if not methods:
         return
     targets: dict[str | None, JSON] = {}
-    for params in _values(pairs, "params"):
-        if isinstance(params, _Pairs):
-            arguments = _values(params, "arguments")
+    for params in values(pairs, "params"):
+        if isinstance(params, Pairs):
+            arguments = values(params, "arguments")
             plain = _plain(arguments[-1]) if arguments else None
             for key in ("name", "uri"):
-                targets.update((name, plain) for name in _values(params, key) if isinstance(name, str))
+                targets.update((name, plain) for name in values(params, key) if isinstance(name, str))
     for method in methods:
         yield from (Reading(method, name, value) for name, value in (targets or {None: None}).items())
 
 
-def _as_text(value: JSON) -> str | None:
+def reader_text(value: JSON) -> str | None:
     """A method as a reader has it that makes text of any value, as JavaScript does of an array when it looks one up."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -138,6 +138,11 @@ def _all(raw: bytes) -> Iterator[Reading]:
 
 def _of_parts(text: str) -> Iterator[Reading]:
     """The readings that a reader has more which ends a line at a carriage return, as one in text mode does."""
+    for value in _part_values(text):
+        yield from _of_value(value)
+
+
+def _part_values(text: str) -> Iterator[JSON]:
     whole = text.strip()
     if "\r" not in whole:
         return
@@ -146,9 +151,9 @@ def _of_parts(text: str) -> Iterator[Reading]:
         if begin.startswith(("{", "[")):
             try:
                 value, _ = _DECODER.raw_decode(begin)
-                yield from _of_value(value)
             except (ValueError, RecursionError):
                 continue
+            yield value
 
 
 def hidden_readings(raw: bytes) -> tuple[Reading, ...]:
@@ -174,11 +179,11 @@ def nested_readings(raw: bytes, own: int) -> tuple[Reading, ...]:
 
 def _inner(value: JSON) -> Iterator[Reading]:
     """The readings of all objects below a message, or below those of an array."""
-    messages: list[object] = list(value) if isinstance(value, list) and not isinstance(value, _Pairs) else [value]
-    waiting: list[object] = [inner for one in messages if isinstance(one, _Pairs) for _, inner in one]
+    messages: list[object] = list(value) if isinstance(value, list) and not isinstance(value, Pairs) else [value]
+    waiting: list[object] = [inner for one in messages if isinstance(one, Pairs) for _, inner in one]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, _Pairs):
+        if isinstance(one, Pairs):
             yield from _of_object(one)
             waiting += [inner for _, inner in one]
         elif isinstance(one, list):
@@ -219,38 +224,24 @@ def ids_of(scanner: EnvelopeScanner) -> list[str]:
 
 
 def asks_nothing(raw: bytes) -> bool:
-    """Whether a line is sure to be no request, and no result that asks for input, so that nothing waits for its record.
+    """Whether a line is sure to be no request, and no answer that asks something, so that nothing waits for its record.
 
-    Without an escape of letters both have their words in them; a line that has them need not be one.
+    Without an escape of letters all have their words in them; a line that has them need not be one.
     """
-    return b"method" not in raw and b"input_required" not in raw and b"\\u" not in raw
+    return b"method" not in raw and b"input_required" not in raw and b"elicitations" not in raw and b"\\u" not in raw
 
 
-def input_request_methods(raw: bytes) -> tuple[str, ...]:
-    """The methods of the input requests that any reading of a line finds inside its results (MCP 2026-07-28)."""
-    found: dict[str, None] = {}
+def parsed(raw: bytes) -> Iterator[JSON]:
+    """Every value that some reader finds in a line, with the repeated keys of its objects. Raises RecursionError."""
     for text in _texts(raw[:CAP]):
-        try:
-            value, _ = _DECODER.raw_decode(text.lstrip(_BETWEEN))
-        except (ValueError, RecursionError):
-            continue
-        waiting: list[JSON] = [value]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, _Pairs):
-                found.update(dict.fromkeys(_inside(one)))
-            elif isinstance(one, list):
-                waiting += one
-    return tuple(found)
-
-
-def _inside(message: _Pairs) -> Iterator[str]:
-    """The methods in `inputRequests` of a message's results."""
-    found: list[object] = list(_values(message, "result"))
-    found = [
-        requests for result in found if isinstance(result, _Pairs) for requests in _values(result, "inputrequests")
-    ]
-    found = [request for requests in found if isinstance(requests, _Pairs) for _, request in requests]
-    for request in found:
-        if isinstance(request, _Pairs):
-            yield from (method for method in _values(request, "method") if isinstance(method, str))
+        at = 0
+        while at < len(text):
+            if text[at] in _BETWEEN:
+                at += 1
+                continue
+            try:
+                value, at = _DECODER.raw_decode(text, at)
+            except ValueError:
+                break
+            yield value
+        yield from _part_values(text)

@@ -5,7 +5,7 @@ Pure. Refuses to know why it is refused.
 
 from proxy import vocabulary as v
 from proxy.connection import Connection
-from proxy.exchange import Exchange, ended
+from proxy.exchange import ended
 from proxy.judging import Judgement, meta_text
 from proxy.record import Place, Stamp
 from proxy.refusals import NOT_READABLE, error, tool_error
@@ -56,10 +56,10 @@ def refusal(
     return records, reply
 
 
-def unlisted(asked: Exchange, problem: Exception) -> str:
+def unlisted(id_text: str, problem: Exception) -> str:
     """The error that the client gets for an answer that could not be edited."""
     said = f"Wiretrap could not take hidden tools out of this answer: {problem}"
-    return error(asked.id_text, NOT_READABLE, said)
+    return error(id_text, NOT_READABLE, said)
 
 
 def as_lines(replies: list[str]) -> bytes:

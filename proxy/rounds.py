@@ -4,12 +4,13 @@ It tells which request goes on with which (MCP 2026-07-28, multi round-trip requ
 the client. Refuses to know policy and spans.
 """
 
+from collections.abc import Sequence
 from json import JSONDecoder
 from typing import NamedTuple, TypeAlias
 
+from proxy.askedinside import ELICITATION
 from proxy.frames import Message
-from proxy.members import FrameError, scan_members
-from proxy.readings import input_request_methods
+from proxy.members import FrameError, Member, scan_members
 from proxy.record import Place
 
 _DECODER = JSONDecoder(strict=False)
@@ -48,25 +49,32 @@ def is_interim(message: Message) -> bool:
 
 
 def input_requests(message: Message) -> list[InputRequest]:
-    """What an interim result asks of the client, in its order."""
-    result = message.members.get("result")
-    if result is None:
-        return []
+    """What a message of the server asks of the client beside a request of its own, in its order.
+
+    In a result or a task's state, or in an error by URL, as a strict reader has it.
+    """
+    for holder in ("result", "params"):
+        if holder in message.fields:
+            return [
+                InputRequest(str(member.value["method"]), message.text_of(member))
+                for member in _inner(message, holder, "inputRequests")
+                if isinstance(member.value, dict) and isinstance(member.value.get("method"), str)
+            ]
+    for data in _inner(message, "error", "data"):
+        if data.key == "elicitations" and isinstance(data.value, list):
+            return [InputRequest(ELICITATION, message.text_of(data)) for _ in data.value]
+    return []
+
+
+def _inner(message: Message, holder: str, key: str) -> Sequence[Member]:
+    """The members of an object in a result, params or an error."""
     try:
-        inner = scan_members(message.text, result.start, _DECODER, "inputRequests").params
-    except (FrameError, IndexError, ValueError):
-        return []
-    return [
-        InputRequest(str(member.value["method"]), message.text_of(member))
-        for member in inner
-        if isinstance(member.value, dict) and isinstance(member.value.get("method"), str)
-    ]
-
-
-def asks_inside(raw: bytes) -> tuple[str, ...]:
-    """The methods of all input requests that some reader finds in the answers of a line."""
-    # An escape may spell the key, so the cheap look is for either.
-    return input_request_methods(raw) if b"nput" in raw or b"\\u" in raw or b"NPUT" in raw else ()
+        outer = message.members.get(holder)
+        if outer is None:
+            return ()
+        return scan_members(message.text, outer.start, _DECODER, key).params
+    except (FrameError, IndexError, ValueError, RecursionError):
+        return ()
 
 
 class Rounds:

@@ -14,13 +14,13 @@ from proxy.heard import Heard
 from proxy.httpwords import SESSION, Headers, values
 from proxy.policy import Policy
 from proxy.relay import Relay
+from proxy.replays import Replays
 from proxy.session import Session
 
 IDLE = 1800.0
 """Seconds after which a session without a stream is taken for given up; servers do so as early."""
 MOST = 512
 """Connections that are kept open; of more the one that was idle longest is closed. Each holds a span file open."""
-_EVENTS = 4096
 
 Reason = Literal["session_ended", "idle", "client_ended", "server_ended"]
 
@@ -42,20 +42,11 @@ class Seat:
         """Whether nothing more may come, so that the last stream's end is the connection's."""
         self.session_id = ""
         self.endpoint = b""
-        self._events: OrderedDict[str, None] = OrderedDict()
+        self.replays = Replays()
 
     def session(self) -> Session:
         """Where the messages of one request and its answers belong."""
         return self.relay.session.beside() if self.shared else self.relay.session
-
-    def again(self, event: str) -> bool:
-        """Whether an event with this id came before: a stream that is taken up again repeats what got lost."""
-        if event in self._events:
-            return True
-        self._events[event] = None
-        if len(self._events) > _EVENTS:
-            self._events.popitem(last=False)
-        return False
 
     def close(self, reason: str, not_exported: int | None = None) -> None:
         """Record that the connection ended, once."""

@@ -46,6 +46,8 @@ agent_run or event."""
 # What crossed the wire.
 ID_TEXT = "wiretrap.request.id"
 """The request's id as its JSON text crossed the wire, so that 1 and "1" stay two ids."""
+ANSWER_ID = "wiretrap.answer.id"
+"""The JSON text of an answer's id that is not its request's, but that clients take for it."""
 TOOL_CANONICAL = "wiretrap.tool.canonical"
 DIRECTION = "wiretrap.direction"
 SEQ = "wiretrap.seq"

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from harness.assertions.arguments import Held, is_scalar_equal, readings
 from harness.trace import ToolCall
+from proxy.ecmaschema import python_schema
 from proxy.spans import JSON
 
 Compare: TypeAlias = Literal["equal", "subset"]
@@ -48,12 +49,13 @@ def check_schema(schema: JSON) -> None:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise ValueError(f"this is no JSON Schema: {error.message}") from error
+    python_schema(schema)
 
 
 def _is_valid(schema: Mapping[str, JSON], value: JSON) -> bool:
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (as above)
 
-    return Draft202012Validator(dict(schema)).is_valid(value)
+    return Draft202012Validator(python_schema(dict(schema))).is_valid(value)
 
 
 def _check_matcher(name: str, told: JSON) -> None:

@@ -141,6 +141,7 @@ UNREADABLE: dict[str, tuple[bytes, list[JSON]]] = {
     "blank behind method": (PLAIN.replace("tools/call", "tools/call ").encode(), [1]),
     "tab before method": (PLAIN.replace("tools/call", "\\ttools/call").encode(), [1]),
     "NUL behind method": (PLAIN.replace("tools/call", "tools/call\\u0000").encode(), [1]),
+    "NUL inside a method": (PLAIN.replace("tools/call", "tool\\u0000s/call").encode(), [1]),
     "NUL and more behind method": (PLAIN.replace("tools/call", "tools/call\\u0000x").encode(), [1]),
     "no-break space before method": (PLAIN.replace("tools/call", "\\u00a0tools/call").encode(), [1]),
     "em space before method": (PLAIN.replace("tools/call", "\\u2003tools/call").encode(), [1]),

@@ -88,7 +88,13 @@ def test_a_request_that_may_be_a_denied_one_is_refused(tmp_path: Path, line: str
 
 
 @pytest.mark.parametrize(
-    "method", ["Sampling/CreateMessage", "sampling/createMessage ", "sampling/createmessage\\u0000"]
+    "method",
+    [
+        "Sampling/CreateMessage",
+        "sampling/createMessage ",
+        "sampling/createmessage\\u0000",
+        "sam\\u0000pling/createMessage",
+    ],
 )
 def test_a_method_that_folds_to_a_denied_one_is_denied(tmp_path: Path, method: str) -> None:
     connection = Wire(tmp_path, GUARDED)

@@ -126,8 +126,6 @@ def test_a_list_that_a_reader_could_see_otherwise_is_replaced_by_an_error(tmp_pa
 
 OTHERS = [
     "server ready",
-    '{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"evil"}]}}',
-    '{"jsonrpc":"2.0","id":"1","result":{"tools":[{"name":"evil"}],"tools":1}}',
     '{"jsonrpc":"2.0","method":"notifications/message","params":{"tools":[{"name":"evil"}],"a":NaN}}',
     '{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x","message":"y"}}',
     '{"jsonrpc":"2.0","id":1,"result":null}',

@@ -20,11 +20,12 @@ from proxy.http1 import (
     request_body,
     request_head,
 )
-from proxy.httpwords import Headers
+from proxy.httpwords import Headers, values
 
 TOKENS = st.text("abcXYZ-_.!1", min_size=1, max_size=8).map(str.encode)
 TEXTS = st.text('ab \t:;,"\\xé', max_size=12).map(lambda text: text.encode("latin-1").strip(b" \t"))
 HEADERS = st.lists(st.tuples(TOKENS, TEXTS), max_size=6)
+LENGTHS = st.sampled_from([b"0", b"3", b"03", b"3, 3", b"3,4", b"+3", b"x", b""])
 BODIES = st.lists(st.binary(min_size=1, max_size=50), max_size=5)
 
 
@@ -149,10 +150,40 @@ def test_answers_are_read_as_clients_read_them() -> None:
     assert until_the_end.feed(b"abc") == b"abc"
     until_the_end.end()
     assert until_the_end.ended
-    short = answer_body(AnswerHead(200, [(b"content-length", b"5"), (b"content-length", b"5")]), b"GET")
+    short = answer_body(AnswerHead(200, [(b"content-length", b"5")]), b"GET")
     short.feed(b"abc")
     with pytest.raises(FramingError):
         short.end()
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just(b"Content-Length"), LENGTHS),
+            st.tuples(st.just(b"Transfer-Encoding"), st.sampled_from([b"chunked", b"gzip, chunked", b"identity"])),
+            st.just((b"X", b"content-length: 3")),
+        ),
+        max_size=4,
+    )
+)
+def test_an_answer_goes_on_with_one_framing_or_not_at_all(headers: Headers) -> None:
+    try:
+        found = read_answer(answer_head(200, headers))
+        assert found is not None
+        reader = answer_body(found[0], b"GET")
+    except FramingError:
+        return
+    lengths = values(found[0].headers, b"content-length")
+    encodings = values(found[0].headers, b"transfer-encoding")
+    assert len(lengths) + len(encodings) <= 1
+    assert reader.chunked == bool(encodings)
+    assert (reader.left is None) == (not lengths and not encodings)
+    if lengths:
+        assert {b"%d" % int(part) for key, one in headers if key == b"Content-Length" for part in one.split(b",")} == {
+            b"%d" % int(lengths[0])
+        }
+    others = [pair for pair in lower(headers) if pair[0] == b"x"]
+    assert [pair for pair in found[0].headers if pair[0] == b"x"] == others
 
 
 def test_no_header_can_bring_in_another() -> None:

@@ -151,7 +151,8 @@ def _to_stranger(aim: int, known: Known) -> Iterator[Wrong]:
         for name in takes.properties if takes is not None else ():
             if takes is None or re.sub(r"[\s_-]", "", name).casefold() not in KEYS:
                 continue
-            for value in ([f"{person}@{free}"], f"{person}@{free}"):
+            values: tuple[JSON, ...] = ([f"{person}@{free}"], f"{person}@{free}")
+            for value in values:
                 arguments = made_arguments(takes, server, reference.rows, {**given, name: value})
                 if takes.allows(arguments):
                     yield Wrong((Call(server, tool, arguments),), aim)

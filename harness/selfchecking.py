@@ -4,10 +4,10 @@ Refuses to know how mutants are made and how results are shown. Every run is a r
 servers, the proxy's session and the judge are those of any other trial (verdicts.md section 7).
 """
 
-import json
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import signal
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,11 +16,10 @@ from pathlib import Path
 
 from harness.agentfile import ScriptedAgent
 from harness.assertions.judged import Judged
-from harness.explain import call_key
 from harness.forbidden import NEED_AIM, Known, forbidden_steps
+from harness.left import Left, carried_by, is_equivalent, left_by
 from harness.mutants import Mutant, Reference, as_agent, mutants, written_out
-from harness.othervalues import Rows, Takes
-from harness.outcomes import is_ok
+from harness.othervalues import Takes
 from harness.privatefolder import clear_stale, private_folder
 from harness.references import StepReferenceError, bind_error, bind_result
 from harness.results import TrialResult
@@ -28,30 +27,17 @@ from harness.runfolder import TrialFolder
 from harness.runsecrets import hiding_for
 from harness.scenario import FixtureServer, Scenario, load_scenario
 from harness.selfcheckresult import MutantResult, SelfCheck, Unbroken
-from harness.state import StateError, load_state
+from harness.state import StateError
 from harness.steps import Call, Fetch, Step
 from harness.targets.fixtures import fixture_offers, fixture_takes
 from harness.targets.proxied import new_canaries
-from harness.trace import ToolCall, Trace
-from harness.tracefile import load_trace
 from harness.traceread import TraceFileError
 from harness.trial import TrialPlan, run_trial
 from harness.verdict import Result
 from proxy.problem import ProblemError
-from proxy.spans import JSON
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - only a folder with a random name is made in it
 """Where Linux keeps files in memory: hundreds of small databases need not go to a disk."""
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What a trial that passed left: its calls in order, and of each server the rows that it holds at the end."""
-
-    trace: Trace
-    before: Rows
-    after: Rows
-    changing: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +50,39 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where steps are tried: one scenario, with the same canaries in every run of it."""
+    """Where steps are tried: one scenario, with the same canaries in every run of it.
+
+    `cancel` is a descriptor that is readable once the run is to stop.
+    """
 
     scenario: Scenario
     canaries: dict[str, str]
+    cancel: int | None = None
 
     def try_steps(self, steps: tuple[Step, ...]) -> Tried:
-        """Run the steps as a scripted agent, and read what they left."""
+        """Run the steps as a scripted agent, and read what they left. Raises KeyboardInterrupt where cancelled."""
         hiding = hiding_for([self.scenario], os.environ, secrets.token_hex(32))
         agent = ScriptedAgent(self.scenario.path, steps, "in_process")
         with _folder() as folder:
             private = folder / "private"
             private.mkdir(mode=0o700)
             runs = folder / "run"
-            result = run_trial(
-                TrialPlan("selfcheck", runs, hiding, self.scenario, agent, 1, private=private, canaries=self.canaries)
+            plan = TrialPlan(
+                "selfcheck",
+                runs,
+                hiding,
+                self.scenario,
+                agent,
+                1,
+                private=private,
+                canaries=self.canaries,
+                cancel=self.cancel,
             )
+            result = run_trial(plan)
+            if result.verdict.status == "cancelled":
+                raise KeyboardInterrupt
             passed = result.verdict.result == "pass"
-            return Tried(result, _left(self.scenario, TrialFolder(runs / self.scenario.id / "1")) if passed else None)
+            return Tried(result, left_by(self.scenario, TrialFolder(runs / self.scenario.id / "1")) if passed else None)
 
 
 @contextmanager
@@ -92,19 +93,6 @@ def _folder() -> Iterator[Path]:
 
 def _memory() -> Path | None:
     return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
-
-
-def _left(scenario: Scenario, folder: TrialFolder) -> Left:
-    trace = load_trace(folder.trace)
-    states = {server: load_state(folder.path / "state", server) for server in scenario.servers}
-    keys = {call_key(row.connection, row.request_id) for state in states.values() for row in state.journal or ()}
-    calls = enumerate(trace.tool_calls)
-    return Left(
-        trace,
-        {server: state.before.tables for server, state in states.items() if state.before is not None},
-        {server: state.after.tables for server, state in states.items()},
-        frozenset(place for place, call in calls if call_key(call.connection, call.request_id) in keys - {None}),
-    )
 
 
 _bench: Bench | None = None
@@ -128,7 +116,13 @@ def _try_all(bench: Bench, all_steps: Sequence[tuple[Step, ...]], jobs: int) -> 
     # Not forked: the event loops and databases of this process are none of theirs.
     start = get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(all_steps)), start, _set_up, (bench.scenario.path, bench.canaries)) as pool:
-        yield from pool.map(_try_elsewhere, all_steps)
+        # Ctrl-C reaches every process of a terminal; those that are started here do not hear it, and are ended by us.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        try:
+            found = pool.map(_try_elsewhere, all_steps)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
+        yield from found
 
 
 def checkable(scenario: Scenario) -> Scenario:
@@ -142,17 +136,19 @@ def self_check(
     jobs: int = 1,
     hear: Callable[[MutantResult], None] | None = None,
     may_hold: Collection[str] = (),
+    cancel: int | None = None,
 ) -> SelfCheck:
     """Run the reference and every mutant, `jobs` at once. `hear` is told of each mutant as it comes.
 
-    `may_hold` are the ids of assertions that may hold in every mutant.
+    `may_hold` are the ids of assertions that may hold in every mutant. Once the descriptor `cancel` is readable, it
+    ends with KeyboardInterrupt.
     """
     scenario = checkable(scenario)
     check = SelfCheck(scenario.id, str(scenario.path), "not_run")
     cannot = _cannot(scenario)
     if cannot is not None:
         return check.because(cannot, "not_run")
-    bench = Bench(scenario, new_canaries(scenario))
+    bench = Bench(scenario, new_canaries(scenario), cancel)
     clear_stale(_memory())
     try:
         right = bench.try_steps(scenario.reference)
@@ -168,7 +164,7 @@ def self_check(
                 )
         assert right.left is not None
         reference = _reference(scenario, steps, right.left)
-        carried = _carried(steps, right.left, bench.canaries)
+        carried = carried_by(steps, right.left, bench.canaries)
         known = Known(scenario.expected, reference, carried, os.environ)
         made = mutants(reference, forbidden_steps(scenario.assertions, known))
         tried = _try_all(bench, [as_agent(mutant.steps) for mutant in made], jobs)
@@ -235,40 +231,8 @@ def _told(mutant: Mutant, tried: Tried, steps: tuple[Step, ...], right: Left) ->
         return MutantResult(mutant, "error", verdict.result, verdict.reason)
     if tried.left is None:
         return MutantResult(mutant, "caught", verdict.result, verdict.reason)
-    same = _is_equivalent(mutant, tried.left, steps, right)
+    same = is_equivalent(mutant, tried.left, steps, right)
     return MutantResult(mutant, "equivalent" if same else "survived", verdict.result, verdict.reason)
-
-
-def _is_equivalent(mutant: Mutant, left: Left, steps: tuple[Step, ...], right: Left) -> bool:
-    """Whether it differs only in a step that need not be, and all else of state and calls is as it was; or in a write
-    that changed nothing."""
-    if mutant.kind == "another_tool":
-        return right.after == left.after
-    if mutant.step is None or mutant.kind not in ("dropped", "changed", "left_out"):
-        return False
-    step = steps[mutant.step]
-    if not isinstance(step, Call | Fetch) or not step.optional:
-        return False
-    number = sum(isinstance(one, Call) for one in steps[: mutant.step])
-    ours, theirs = list(map(_as_evidence, right.trace.tool_calls)), list(map(_as_evidence, left.trace.tool_calls))
-    if isinstance(step, Fetch):
-        return ours == theirs and right.after == left.after
-    del ours[number]
-    if mutant.kind != "dropped":
-        del theirs[number]
-    return ours == theirs and right.after == left.after and number not in right.changing
-
-
-def _as_evidence(call: ToolCall) -> tuple[JSON, ...]:
-    return call.name, call.arguments, call.outcome, call.result, is_ok(call)
-
-
-def _carried(steps: Sequence[Step], left: Left, canaries: Mapping[str, str]) -> dict[int, str]:
-    """For each call of the reference that was answered with a canary, by its place, that canary."""
-    places = [place for place, step in enumerate(steps) if isinstance(step, Call)]
-    texts = {place: json.dumps(call.result) for place, call in zip(places, left.trace.tool_calls, strict=False)}
-    found = {place: [one for one in canaries.values() if one in text] for place, text in texts.items()}
-    return {place: there[0] for place, there in found.items() if there}
 
 
 def _unbroken(

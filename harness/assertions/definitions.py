@@ -5,6 +5,8 @@ Refuses to know what a definition says: it gets digests (RFC 8785) of name, desc
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from harness.assertions.absence import record_doubt
 from harness.assertions.spec import AssertionSpec, Part
 from harness.evidence import Evidence
@@ -18,7 +20,7 @@ class ToolDefinitionsStable(AssertionSpec):
     needs: ClassVar[tuple[Part, ...]] = ("events",)
 
     type: Literal["tool_definitions_stable"]
-    servers: list[str] | None = None
+    servers: list[str] | None = Field(default=None, min_length=1)
 
     def find(self, evidence: Evidence) -> Finding:
         """Fails on another digest of the same server and name within the trial; not_run when no tools were listed."""

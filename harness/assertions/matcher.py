@@ -4,9 +4,9 @@ Refuses to know why they were made and what they changed.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, JsonValue, field_validator
+from pydantic import BaseModel, ConfigDict, JsonValue, field_validator, model_validator
 
 from harness.assertions.absence import doubt
 from harness.assertions.calls import Counts, does_count
@@ -92,6 +92,13 @@ class ToolCalls(AssertionSpec):
     expected: list[ExpectedCall] | None = None
     compare: Compare = "equal"
     counts: Counts = "ok"
+
+    @model_validator(mode="after")
+    def _can_fail(self) -> Self:
+        if self.expected == [] and self.mode not in _WHOLE:
+            can = "never hold" if self.mode == "any_of" else "never fail"
+            raise ValueError(f"expected: [] with mode: {self.mode} can {can}; mode: exact is that there are no calls")
+        return self
 
     def find(self, evidence: Evidence) -> Finding:
         """Passes when the calls are as expected, with precision, recall and F1 of the largest assignment.

@@ -162,7 +162,7 @@ class StateUnchanged(AssertionSpec):
 
     type: Literal["state_unchanged"]
     except_: list[Exemption] = Field(default_factory=list, alias="except")
-    servers: list[str] | None = None
+    servers: list[str] | None = Field(default=None, min_length=1)
 
     def find(self, evidence: Evidence) -> Finding:
         """Fails on each change that nothing exempts, with its row, column, values and call.

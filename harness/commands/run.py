@@ -22,7 +22,7 @@ from harness.commands.gating import gate_options, say_gate
 from harness.commands.judging import absolute, judge_option, opened
 from harness.commands.trialoptions import trial_options
 from harness.gate import Gate
-from harness.hiding import hide_last_words
+from harness.hiding import Hiding, hide_last_words
 from harness.lastwords import last_words
 from harness.looseverdict import Rules
 from harness.report.documents import FORMATS, Format, as_document
@@ -42,8 +42,8 @@ from proxy.visible import visible
 _DEFAULT = ParameterSource.DEFAULT
 
 
-def _words(program: str | None, profile: ProfileName | None) -> tuple[str, ...] | None:
-    """The words of --command, or of the profile's own program."""
+def _words(program: str | None, profile: ProfileName | None, hiding: Hiding) -> tuple[str, ...] | None:
+    """The words of --command, or of the profile's own program; what is wrong with them is said without secrets."""
     option = "--command" if program is not None else f"--profile {profile}"
     if program is None and profile is not None:
         program = PROFILES[profile].program
@@ -52,24 +52,25 @@ def _words(program: str | None, profile: ProfileName | None) -> tuple[str, ...] 
     try:
         words = tuple(shlex.split(program))
     except ValueError as error:
-        raise click.UsageError(f"--command {program!r}: {error}") from error
+        # Not the command itself: quoted once more, a secret in it would not be found.
+        raise click.UsageError(f"{option} cannot be taken apart into words: {error}") from error
     if not words:
         raise click.UsageError("--command names no program")
     if shutil.which(words[0]) is None:
-        raise click.UsageError(f"{option}: the program {words[0]!r} is not found")
+        raise click.UsageError(f"{option}: the program '{visible(hiding.text(words[0]))}' is not found")
     for message in unknown_placeholders(words):
-        raise click.UsageError(f"--command: {message}")
+        raise click.UsageError(f"--command: {hiding.text(message)}")
     return words
 
 
 def _selection(
-    paths: tuple[str, ...], agent: str | None, program: str | None, profile: ProfileName | None
+    paths: tuple[str, ...], agent: str | None, program: str | None, profile: ProfileName | None, hiding: Hiding
 ) -> Selection:
     if agent is not None and (program is not None or profile is not None):
         raise click.UsageError("give --agent, or --command and --profile, not both")
     if not paths:
         raise click.UsageError("name a scenario or a folder of them")
-    words = _words(program, profile)
+    words = _words(program, profile, hiding)
     return Selection(paths, agent, None if program is None else words, profile)
 
 
@@ -176,9 +177,9 @@ def command(
     opened(judge)  # what is wrong with it is said before anything runs
     try:
         if resume is not None:
-            run, folder = resume_run(resume, _words(program, None), Going(jobs, keep, gate, otlp, judge))
+            run, folder = resume_run(resume, _words(program, None, hiding), Going(jobs, keep, gate, otlp, judge))
         else:
-            selection = replace(_selection(tuple(paths), agent, program, profile), semantics=semantics)
+            selection = replace(_selection(tuple(paths), agent, program, profile, hiding), semantics=semantics)
             selected = load_selection(selection)
             scenarios, agents, key = selected.by_id.values(), selected.agents.values(), secrets.token_hex(32)
             hide_last_words(hiding_for(scenarios, os.environ, key, agents, otlp))
@@ -192,7 +193,7 @@ def command(
             click.echo(hiding.text(str(problem)), err=True)
         raise SystemExit(2) from error
     except RunFolderError as error:
-        raise click.UsageError(visible(str(error))) from error
+        raise click.UsageError(visible(hiding.text(str(error)))) from error
     except ReportError as error:
         click.echo(visible(f"wiretrap: {error}"), err=True)
         click.echo(as_table(error.run, terminal_style()), nl=False)
@@ -225,7 +226,7 @@ def command(
     if run.cancelled:
         again = f"wiretrap run --resume {shlex.quote(str(folder))}"
         if program is not None:
-            again += f" --command {shlex.quote(program)}"
+            again += f" --command {shlex.quote(hiding.text(program))}"
         click.echo(visible(f"Go on with it: {again}"), err=form != "text")
     say_gate(run, apart=form != "text")
     raise SystemExit(run.exit_code)

@@ -53,11 +53,16 @@ def command(paths: tuple[Path, ...], jobs: int, whole: bool, as_json: bool, may_
     _check_ids(may_hold, scenarios)
     checks: list[SelfCheck] = []
     progress = Progress(len(scenarios), sys.stderr)
-    with _interrupted():
-        for scenario in scenarios:
-            check = self_check(scenario, jobs, may_hold=may_hold)
-            checks.append(check)
-            progress.advance(scenario.id, check.result == "pass")
+    try:
+        with _interrupted(at_once=jobs > 1) as cancel:
+            for scenario in scenarios:
+                check = self_check(scenario, jobs, may_hold=may_hold, cancel=cancel)
+                checks.append(check)
+                progress.advance(scenario.id, check.result == "pass")
+    except KeyboardInterrupt:
+        progress.finish()
+        click.echo(f"wiretrap: stopped after {len(checks)} of {len(scenarios)} scenarios", err=True)
+        raise SystemExit(130) from None
     progress.finish()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -78,15 +83,32 @@ def _check_ids(may_hold: tuple[str, ...], scenarios: Sequence[Scenario]) -> None
 
 
 @contextmanager
-def _interrupted() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP do as Ctrl-C does: else databases, and the secrets beside them, would be left behind."""
+def _interrupted(*, at_once: bool) -> Iterator[int]:
+    """A descriptor that is readable once Ctrl-C was pressed, or SIGTERM or SIGHUP came, so that a trial ends in order.
 
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    The second time, and the first with `at_once`, it is a KeyboardInterrupt: other processes are waited for then.
+    """
+    read, write = os.pipe()
+    told: list[int] = []
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        told.append(number)
+        os.write(write, b"x")
+        if at_once or len(told) > 1:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        yield
+        yield read
+        if told:
+            raise KeyboardInterrupt
+    except BaseExceptionGroup as group:
+        # What was being awaited at the second time has it in a group.
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(read)
+        os.close(write)

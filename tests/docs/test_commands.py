@@ -69,7 +69,7 @@ def test_every_field_of_a_context_file_is_named() -> None:
         ("trace", {"0", "2", "130"}),
         ("export", {"0", "1", "2"}),
         ("schema", {"0", "2"}),
-        ("selfcheck", {"0", "1", "2", "3"}),
+        ("selfcheck", {"0", "1", "2", "3", "130"}),
         ("sweep", {"0", "1", "2", "3", "130"}),
         ("validate", {"0", "2"}),
         ("approve", {"0", "1", "2", "130"}),

@@ -37,3 +37,25 @@ def test_an_assertion_is_frozen() -> None:
     assertion = parse_assertion({"type": "tool_not_called", "tool": "x"})
     with pytest.raises(ValueError, match="frozen"):
         assertion.id = "y"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"type": "tool_calls", "mode": "superset", "expected": []}, "can never fail"),
+        ({"type": "tool_calls", "mode": "in_order", "expected": []}, "can never fail"),
+        ({"type": "tool_calls", "mode": "any_of", "expected": []}, "can never hold"),
+        ({"type": "tool_called", "tool": "x", "min": 0}, "can never fail"),
+        ({"type": "state_unchanged", "servers": []}, "may not be empty"),
+        ({"type": "tool_definitions_stable", "servers": []}, "may not be empty"),
+    ],
+)
+def test_an_assertion_that_can_never_fail_or_never_hold_is_refused(data: JSON, said: str) -> None:
+    with pytest.raises(AssertionSpecError, match=said):
+        parse_assertion(data)
+
+
+@pytest.mark.parametrize("mode", ["exact", "any_order", "subset"])
+def test_that_no_call_is_expected_holds_of_no_call_alone(mode: str) -> None:
+    none = parse_assertion({"type": "tool_calls", "mode": mode, "expected": []})
+    assert (none.judge(wire()).result, none.judge(wire(call())).result) == ("pass", "fail")

@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 
@@ -84,3 +85,21 @@ def test_a_seq_in_a_reason_is_explained(tmp_path: Path) -> None:
     text = CliRunner().invoke(command, [str(scenario), "--out", str(tmp_path / "runs"), "--agent", agent]).output
     assert "has other arguments" in text
     assert "(seq N) is the call with that `seq` in SCENARIO/TRIAL/trace.json there." in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("agent --token {} 'open", "--command cannot be taken apart into words: No closing quotation"),
+        ("'/no/{}/agent'", "is not found"),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_said_without_a_secret_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    secret = 'Zq7\\tab"of-the-run'
+    monkeypatch.setenv("AGENT_TOKEN", secret)
+    output = ran(tmp_path, "--command", words.format(secret))
+    assert said in output
+    for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], secret[:4]):
+        assert form not in output

@@ -69,6 +69,8 @@ class Answering:
         unpacker = Unpacker() if kind.encodings else None
         watch = self._watch(head, asked, headers, kind, unpacker)
         shown = to_client(headers, self.upstream.origin, value(head.headers, b"host"))
+        if stream and unpacker is None and (head.method == b"GET" or self._edits(asked)):
+            shown = [pair for pair in shown if pair[0] != b"content-length"]  # an event may become longer, or be none
         if not watch.holds:
             await out.start(status, shown, followed=not stream and line.came())
         over = False

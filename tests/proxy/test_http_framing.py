@@ -10,7 +10,7 @@ from proxy.httpwords import Origin
 from proxy.ownaddress import at_proxy
 from tests.proxy.httpupstream import Request
 from tests.proxy.httpwires import through
-from tests.proxy.wires import ALLOWING, call
+from tests.proxy.wires import ALLOWING, call, policy_of
 
 RESULT = b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
 SAID = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
@@ -60,6 +60,17 @@ def test_a_framing_that_a_gateway_may_find_under_another_name_is_refused(name: s
     with pytest.raises(FramingError):
         read_request(f"POST / HTTP/1.1\r\n{name}: 5\r\n\r\n".encode())
     assert read_request(b"POST / HTTP/1.1\r\nX_Length: 5\r\n\r\n") is not None
+
+
+def test_a_stream_of_a_known_length_that_is_edited_reaches_the_client_whole(tmp_path: Path) -> None:
+    tools = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"evil"},{"name":"ok"}]}}'
+    body = b"data: " + tools + b"\n\n: bye\n\n"
+    hiding = policy_of(rules=[{"deny": "mcp/x/evil", "as": "hidden"}])
+    streams = "content-type: text/event-stream"
+    with through(tmp_path, hiding, lambda request: request.answer(body, headers=streams)) as (proxy, _):
+        answer = proxy.post('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+        assert answer.values("content-length") == []
+        assert answer.body == body.replace(b'{"name":"evil"},', b"")
 
 
 HTTP, HTTPS = Origin("http", "127.0.0.1", 81), Origin("https", "mcp.example", 443)

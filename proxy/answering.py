@@ -127,6 +127,7 @@ class Answering:
                 seat.streams += 1
         if seat is None:
             return
+        seat.heard.answered(headers)
         session_id = value(headers, SESSION)
         if asked.opens and session_id and not seat.session_id:
             self.seats.name(seat, session_id.decode("latin-1"))

@@ -109,6 +109,7 @@ class Seats:
                 self._shared = self.open(shared=True)
             seat = self._shared
         seat.heard.headers(headers)
+        seat.heard.target(target)
         seat.used = monotonic()
         self._all.move_to_end(id(seat))
         return seat

@@ -4,8 +4,16 @@ Refuses to know how a secret is found in a text, and costs next to nothing to im
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 _SECRET_WORDS = ("key", "token", "secret", "passw", "credential", "auth")
+
+
+@lru_cache(256)
+def is_secret_name(name: str) -> bool:
+    """Whether what goes by this name is secret: key, token, secret, passw, credential or auth is in it."""
+    lower = name.lower()
+    return any(word in lower for word in _SECRET_WORDS)
 
 
 def secret_environment(environment: Mapping[str, str]) -> list[str]:
@@ -26,7 +34,6 @@ def named_secrets(entries: Sequence[str], served: Mapping[str, str], ours: Mappi
         else:
             found[f"secret {place}"] = entry
     for name, value in served.items():
-        lower = name.lower()
-        if any(word in lower for word in _SECRET_WORDS):
+        if is_secret_name(name):
             found.setdefault(name, value)
     return {name: value for name, value in found.items() if value.strip()}

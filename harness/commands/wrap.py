@@ -49,7 +49,8 @@ def command(path: Path, *, policy: Path | None, spans: Path | None, shows: bool,
 
 def _undo(file: ClientFile) -> int:
     if undo(file):
-        click.echo(f"{visible(str(file.path))}: put back as it was, byte for byte")
+        more = "; it was wrapped before that too, and --undo again goes back further" if any(file.backups()) else ""
+        click.echo(f"{visible(str(file.path))}: put back as it was, byte for byte{more}")
         return 0
     kept = ", ".join(path.name for path in file.backups())
     if file.path.suffix == ".toml":

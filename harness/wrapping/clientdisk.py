@@ -47,15 +47,16 @@ class ClientFile:
 
     def backups(self) -> Iterator[Path]:
         """All that are kept beside it."""
-        begun = f"{self.path.name}{_MARK}"
-        for path in sorted(self.path.parent.iterdir()):
-            if path.name.startswith(begun) and path.name.endswith(_END):
-                yield path
+        yield from (self.path.with_name(name) for name in _kept_beside(self.path))
 
     def replace(self, data: bytes) -> None:
         """Put other bytes in its place, with its permissions, whole or not at all. Raises ClientFileError."""
         draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         try:
+            links = self.path.stat().st_nlink
+            if links > 1:
+                said = f"the file has {links} names (hard links), of which the others would keep what it was"
+                raise ClientFileError(f"{self.path}: {said}; make symbolic links of them, or a copy")
             _write(draft, data, self.mode)
             if self.path.read_bytes() != self.data:
                 raise ClientFileError(f"{self.path}: the file was changed just now, so it is left alone; try again")
@@ -75,7 +76,19 @@ def read_client_file(path: Path) -> ClientFile:
             return ClientFile(real, read_at_most(file, LARGEST), mode)
     except (OSError, RuntimeError) as error:
         said = error.strerror if isinstance(error, OSError) else "the links to it go round in a circle"
+        kept = ", ".join(_kept_beside(path)) if isinstance(error, FileNotFoundError) else ""
+        said = f"{said}; there is a backup of what it was: {kept}" if kept else said
         raise ClientFileError(f"{path}: the file cannot be read: {said}") from None
+
+
+def _kept_beside(path: Path) -> list[str]:
+    """The names of the backups of a file, whether it is there or not."""
+    begun = f"{path.name}{_MARK}"
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return []
+    return [name for name in names if name.startswith(begun) and name.endswith(_END)]
 
 
 def write_wrapped(file: ClientFile, data: bytes) -> Path:

@@ -151,7 +151,7 @@ def _url(located: Located, path: Path, entry: Mapping[str, JSON], server_id: str
     if kind is not None and kind not in _TYPES:
         raise LeftError(f"its type is {kind!r}, which the proxy does not speak")
     for field in _SIGNS_IN:
-        if entry.get(field):
+        if entry.get(field) not in (None, False):
             raise LeftError(f"its client signs in by itself ({field}); `wiretrap proxy http` can stand in front of it")
     if "args" in entry:
         raise LeftError("it has a URL and args")

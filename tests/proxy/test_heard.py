@@ -51,6 +51,28 @@ def test_what_a_request_brings_in_headers_and_its_answer_repeats_is_not_recorded
     assert "b=short" in found
 
 
+def test_so_are_headers_and_fields_of_a_query_by_their_names_and_cookies_that_a_server_sets(tmp_path: Path) -> None:
+    secrets = ("api-0123456789", "query-0123456789", "set-0123456789")
+    passed = ("region-0123456789", "page-0123456789", "argument-0123456789")
+
+    def tells(request: Request) -> None:
+        content = [{"type": "text", "text": text} for text in (*secrets, *passed)]
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}).encode()
+        request.answer(body, headers="content-type: application/json\r\nSet-Cookie: a=set-0123456789; Path=/")
+
+    headers = [
+        (b"x-api-key", b"api-0123456789"),
+        (b"x-region", b"region-0123456789"),
+        (b"mcp-param-key", b"argument-0123456789"),
+    ]
+    with through(tmp_path, None, tells) as (proxy, _):
+        proxy.post(call("ok"), *headers, target="/mcp?page=page-0123456789&access_token=query-0123456789")
+        assert proxy.spans("request")
+    found = record(tmp_path)
+    assert [secret for secret in secrets if secret in found] == []
+    assert [text for text in passed if text not in found] == []
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_through_the_forward_proxy_which_keeps_its_own_credentials(tmp_path: Path, way: Way) -> None:
     with forwarded(tmp_path, ALLOWING, repeats, way=way) as (proxy, upstream):

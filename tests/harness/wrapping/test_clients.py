@@ -111,6 +111,7 @@ def test_every_server_is_started_through_the_proxy_and_all_else_stays(name: str)
         ({"url": "https://a.example/${KEY}/mcp"}, "which would be filled in on a command line"),
         ({"url": "https://u:p@a.example/mcp"}, "would come to stand on a command line"),
         ({"url": "https://a.example", "oauth": {"clientId": "x"}}, "signs in by itself (oauth)"),
+        ({"url": "https://a.example", "oauth": {}}, "signs in by itself (oauth)"),
         ({"url": "https://a.example", "headersHelper": "x"}, "signs in by itself (headersHelper)"),
         ({"url": "https://a.example", "type": "sse"}, "HTTP with SSE"),
         ({"url": "wss://a.example", "type": "ws"}, "its type is 'ws'"),

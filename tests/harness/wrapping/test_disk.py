@@ -53,6 +53,29 @@ def test_a_link_stays_a_link_permissions_stay_and_the_backup_is_private(tmp_path
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_file_with_two_names_is_left_alone(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    (tmp_path / "other.json").hardlink_to(path)
+    done = wrap(path)
+    assert done.return_value == 2
+    assert "2 names (hard links)" in done.stderr
+    assert (path.read_text(), names(tmp_path)) == (TEXT, ["mcp.json", "other.json"])
+
+
+def test_undo_goes_back_step_by_step_and_names_the_backup_of_a_file_that_is_gone(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    assert wrap(path).return_value == 0
+    first = path.read_text()
+    path.write_text(first.replace('{\n  "mcpServers": {', '{\n  "mcpServers": {"y": {"command": "y"}, '))
+    second = path.read_text()
+    assert wrap(path).return_value == 0
+    done = wrap("--undo", path)
+    assert (path.read_text(), done.return_value) == (second, 0)
+    assert "--undo again goes back further" in done.output
+    path.unlink()
+    assert "there is a backup of what it was: mcp.json.wiretrap-" in wrap("--undo", path).stderr
+
+
 def test_print_shows_the_result_and_writes_nothing(tmp_path: Path) -> None:
     path = written(tmp_path)
     done = wrap("--print", path)

@@ -22,6 +22,7 @@ from harness.targets.conversation import Conversation
 from harness.targets.counting import CallCounter
 from harness.targets.deadline import Deadline, TimeUpError, TrialCancelledError
 from harness.targets.ending import Ending
+from harness.targets.folderwatch import FolderWatch
 from harness.targets.profiles.known import Profile
 from harness.targets.profiles.launch import Given, Launch, Start, Tokens, Told, named_model
 from harness.targets.streams import Streams
@@ -96,8 +97,23 @@ def run_command(
     profile: Profile | None = None,
 ) -> Ending:
     """Run the agent until it ends or a limit is reached, end all it started, and take down its answer."""
+    with FolderWatch(streams.folder.spans) as watch:
+        counter = CallCounter(streams.folder.spans, watch)
+        return _run(command, cwd, handed, streams, conversation, deadline, most_calls, profile, counter)
+
+
+def _run(
+    command: Sequence[str],
+    cwd: Path,
+    handed: Handed,
+    streams: Streams,
+    conversation: Conversation,
+    deadline: Deadline,
+    most_calls: int | None,
+    profile: Profile | None,
+    counter: CallCounter,
+) -> Ending:
     spare = descendants(os.getpid())
-    counter = CallCounter(streams.folder.spans)
     environment = handed.environment(os.environ)
     arguments = [handed.fill(argument) for argument in command]
     task = Path(os.devnull)

@@ -9,12 +9,16 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.targets.folderwatch import FolderWatch
 from proxy.plainfile import lines_of, open_plain
 from proxy.spanread import LONGEST_LINE
 from proxy.spans import JSON
 from proxy.vocabulary import METHOD, SPAN_KIND
 
 _CALL = b'"tools/call"'
+_SPANS = ".jsonl"
+_REMOVED = "a span file was removed or renamed while the agent ran"
+_REPLACED = "a span file was replaced while the agent ran"
 
 
 def _is_call(line: bytes) -> bool:
@@ -38,9 +42,13 @@ def _is_call(line: bytes) -> bool:
 
 @dataclass(slots=True)
 class CallCounter:
-    """The attempted calls in one folder of span files, blocked ones too, and what was done to the files meanwhile."""
+    """The attempted calls in one folder of span files, blocked ones too, and what was done to the files meanwhile.
+
+    `watch` hears also of what was done between two looks.
+    """
 
     folder: Path
+    watch: FolderWatch | None = None
     _counted: int = 0
     _places: dict[str, int] = field(default_factory=dict)
     _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -53,11 +61,16 @@ class CallCounter:
 
     def look(self) -> None:
         """Compare the files with those of the last look. What cannot be read is left to the one who reads them all."""
+        taken, put = (False, False) if self.watch is None else self.watch.gone(_SPANS)
+        if taken:
+            self._doubts[_REMOVED] = None
+        if put:
+            self._doubts[_REPLACED] = None
         there: dict[str, tuple[int, int]] = {}
         try:
             with os.scandir(self.folder) as entries:
                 for entry in entries:
-                    if entry.name.endswith(".jsonl"):
+                    if entry.name.endswith(_SPANS):
                         status = entry.stat(follow_symlinks=False)
                         there[entry.name] = status.st_ino, status.st_size
         except OSError as error:
@@ -66,9 +79,9 @@ class CallCounter:
         for name, (number, size) in self._seen.items():
             now = there.get(name)
             if now is None:
-                self._doubts["a span file was removed or renamed while the agent ran"] = None
+                self._doubts[_REMOVED] = None
             elif now[0] != number:
-                self._doubts["a span file was replaced while the agent ran"] = None
+                self._doubts[_REPLACED] = None
             elif now[1] < size:
                 self._doubts["a span file was cut short while the agent ran"] = None
         self._seen = there

@@ -1,11 +1,13 @@
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.targets.counting import CallCounter
+from harness.targets.folderwatch import FolderWatch
 from proxy.spans import INTERNAL, Span, encode_span
 from proxy.vocabulary import METHOD, REQUEST, SPAN_KIND
 
@@ -80,6 +82,33 @@ def test_what_no_proxy_does_to_a_span_file_is_noted(tmp_path: Path, change: Call
     counter.look()
     assert before == ()
     assert [said in doubt for doubt in counter.doubts] == [True]
+
+
+def _between(path: Path) -> None:
+    made = path.with_name("quick.jsonl")
+    made.write_text("1\n")
+    made.unlink()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of what happens to a folder")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(_between, "removed or renamed"), (_remove, "removed or renamed"), (_rename, "removed or renamed"),
+     (_replace, "replaced")],
+)  # fmt: skip
+def test_what_happens_between_two_looks_is_noted(tmp_path: Path, change: Callable[[Path], None], said: str) -> None:
+    path = tmp_path / "a.jsonl"
+    with FolderWatch(tmp_path) as watch:
+        counter = CallCounter(tmp_path, watch)
+        path.write_text("12345\n")
+        (tmp_path / "other.txt").write_text("")
+        (tmp_path / "other.txt").unlink()
+        counter.look()
+        assert not counter.doubts
+        path.write_text("12345\n6\n")
+        change(path)
+        counter.look()
+    assert any(said in doubt for doubt in counter.doubts), counter.doubts
 
 
 def test_a_folder_that_is_gone_is_noted_and_pipes_among_the_files_hold_nothing_up(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def _is_same(value: str, told: JSON) -> bool:
             return False
 
 
+@cache
 def _digest(value: str, salt: bytes) -> str:
     # Slow on purpose, so that few guesses can be tried; 16 MiB and some 50 ms each.
     found = hashlib.scrypt(value.encode("utf-8", "surrogateescape"), salt=salt, n=2**14, r=8, p=1)

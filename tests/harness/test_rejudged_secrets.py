@@ -19,7 +19,7 @@ SECRET = "example-not-real-0123456789"
 
 
 @settings(max_examples=5)
-@given(st.text(st.characters(exclude_categories=()), min_size=1), st.text(min_size=1))
+@given(st.text(min_size=1), st.text(min_size=1))
 def test_a_variable_that_has_another_value_is_left_out_and_named(value: str, other: str) -> None:
     checks = json.loads(json.dumps(checks_of(["A", "B", "C"], {"A": value, "B": value, "D": value})))
     assert value not in json.dumps(checks) or len(value) < 5

@@ -14,23 +14,10 @@ from harness.roster import Roster
 from harness.scenariofile import FactEntry
 from harness.trace import Event, ToolCall, Trace
 from proxy.spans import JSON
+from tests.harness.architectures import trials
 from tests.harness.made import WIRE
 
-FACT = FactEntry.model_validate(
-    {
-        "id": "credit_hold",
-        "value": True,
-        "known": {
-            "server": "crm",
-            "tool": "get_customer_profile",
-            "arguments": {"customer_id": "CUST-004"},
-            "path": "$.credit_hold",
-        },
-        "stated_as": ["credit hold"],
-        "asked_as": ["profile"],
-        "before": {"server": "ticketing", "tool": "update_ticket"},
-    }
-)
+FACT = FactEntry.model_validate(trials.FACT)
 RECORD: JSON = {"customer_id": "CUST-004", "credit_hold": True}
 WRITE = ToolCall("mcp/ticketing/update_ticket", {}, "ticketing", "update_ticket", seq=20, outcome="ok", agent="boss")
 

@@ -99,69 +99,55 @@ def run_command(
     """Run the agent until it ends or a limit is reached, end all it started, and take down its answer."""
     with FolderWatch(streams.folder.spans) as watch:
         counter = CallCounter(streams.folder.spans, watch)
-        return _run(command, cwd, handed, streams, conversation, deadline, most_calls, profile, counter)
-
-
-def _run(
-    command: Sequence[str],
-    cwd: Path,
-    handed: Handed,
-    streams: Streams,
-    conversation: Conversation,
-    deadline: Deadline,
-    most_calls: int | None,
-    profile: Profile | None,
-    counter: CallCounter,
-) -> Ending:
-    spare = descendants(os.getpid())
-    environment = handed.environment(os.environ)
-    arguments = [handed.fill(argument) for argument in command]
-    task = Path(os.devnull)
-    try:
-        if profile is not None:
-            given = Given(handed.servers, handed.mcp_config, handed.prompt_file.parent, environment, APART)
-            launch = profile.launch(given)
-            _lay_out(launch)
-            arguments += launch.arguments
-            environment |= launch.environment
-            task = handed.prompt_file
-        with task.open("rb") as given_in, streams.output.open("ab") as output, streams.errors.open("ab") as errors:
-            process = subprocess.Popen(
-                arguments,
-                stdin=given_in,
-                stdout=output,
-                stderr=errors,
-                cwd=cwd,
-                env=environment,
-                # Ctrl-C on the terminal reaches us alone, and the agent's own group is never ours.
-                start_new_session=True,
-            )
-    except (OSError, ValueError) as error:
-        return Ending("infra_error", f"the agent cannot be started: {command[0]!r}: {error}")
-    ending = Ending("harness_error", "the agent could not be watched")
-    try:
-        ending = _watch(process, counter, deadline, most_calls)
-    finally:
-        _end(spare, handed.context, 0.0 if ending.status == "cancelled" else PATIENCE)
-        # Already reaped where the lines above had to end it.
-        process.wait()
-    damage: tuple[str, ...] = ()
-    try:
-        streams.publish()
-        answer = _answer(streams.folder.output)
-        told = Told(read=False) if profile is None else profile.read(answer)
-        if told.read:
-            _take_down(told, named_model(command), conversation)
-        else:
-            conversation.say(answer)
-    except OSError as error:
-        damage = (f"what the agent said cannot be read: {streams.output.name}: {error.strerror or error}",)
-    except SpanFileError as error:
-        damage = (f"what the agent said cannot be recorded: {error}",)
-    if ending.status in ("completed", "agent_crash") and most_calls is not None and counter.count() > most_calls:
-        ending = _over(most_calls)
-    counter.look()
-    return replace(ending, doubts=counter.doubts, damage=damage)
+        spare = descendants(os.getpid())
+        environment = handed.environment(os.environ)
+        arguments = [handed.fill(argument) for argument in command]
+        task = Path(os.devnull)
+        try:
+            if profile is not None:
+                given = Given(handed.servers, handed.mcp_config, handed.prompt_file.parent, environment, APART)
+                launch = profile.launch(given)
+                _lay_out(launch)
+                arguments += launch.arguments
+                environment |= launch.environment
+                task = handed.prompt_file
+            with task.open("rb") as given_in, streams.output.open("ab") as output, streams.errors.open("ab") as errors:
+                process = subprocess.Popen(
+                    arguments,
+                    stdin=given_in,
+                    stdout=output,
+                    stderr=errors,
+                    cwd=cwd,
+                    env=environment,
+                    # Ctrl-C on the terminal reaches us alone, and the agent's own group is never ours.
+                    start_new_session=True,
+                )
+        except (OSError, ValueError) as error:
+            return Ending("infra_error", f"the agent cannot be started: {command[0]!r}: {error}")
+        ending = Ending("harness_error", "the agent could not be watched")
+        try:
+            ending = _watch(process, counter, deadline, most_calls)
+        finally:
+            _end(spare, handed.context, 0.0 if ending.status == "cancelled" else PATIENCE)
+            # Already reaped where the lines above had to end it.
+            process.wait()
+        damage: tuple[str, ...] = ()
+        try:
+            streams.publish()
+            answer = _answer(streams.folder.output)
+            told = Told(read=False) if profile is None else profile.read(answer)
+            if told.read:
+                _take_down(told, named_model(command), conversation)
+            else:
+                conversation.say(answer)
+        except OSError as error:
+            damage = (f"what the agent said cannot be read: {streams.output.name}: {error.strerror or error}",)
+        except SpanFileError as error:
+            damage = (f"what the agent said cannot be recorded: {error}",)
+        if ending.status in ("completed", "agent_crash") and most_calls is not None and counter.count() > most_calls:
+            ending = _over(most_calls)
+        counter.look()
+        return replace(ending, doubts=counter.doubts, damage=damage)
 
 
 def _lay_out(launch: Launch) -> None:

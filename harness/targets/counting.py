@@ -61,6 +61,8 @@ class CallCounter:
 
     def look(self) -> None:
         """Compare the files with those of the last look. What cannot be read is left to the one who reads them all."""
+        if self.watch is not None and self.watch.problem:
+            self._doubts[f"the span files could not be watched: {self.watch.problem}"] = None
         taken, put = (False, False) if self.watch is None else self.watch.gone(_SPANS)
         if taken:
             self._doubts[_REMOVED] = None

@@ -19,18 +19,21 @@ _HEAD = struct.Struct("iIII")
 
 
 class FolderWatch:
-    """A watch on a folder, from its making to its close."""
+    """A watch on a folder, from its making to its close. `problem` says why nothing is heard where it should be."""
 
     def __init__(self, folder: Path) -> None:
         self._descriptor: int | None = None
+        self.problem = ""
         if sys.platform != "linux":
             return
         libc = ctypes.CDLL(None, use_errno=True)
         descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if descriptor < 0:
+            self.problem = os.strerror(ctypes.get_errno())
             return
         mask = _MOVED_FROM | _MOVED_TO | _DELETE | _DELETE_SELF | _MOVE_SELF | _ONLY_A_FOLDER
         if libc.inotify_add_watch(descriptor, os.fsencode(folder), mask) < 0:
+            self.problem = os.strerror(ctypes.get_errno())
             os.close(descriptor)
         else:
             self._descriptor = descriptor

@@ -111,6 +111,15 @@ def test_what_happens_between_two_looks_is_noted(tmp_path: Path, change: Callabl
     assert any(said in doubt for doubt in counter.doubts), counter.doubts
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of what happens to a folder")
+def test_a_watch_that_cannot_be_kept_is_noted(tmp_path: Path) -> None:
+    with FolderWatch(tmp_path / "missing") as watch:
+        tmp_path.joinpath("missing").mkdir()
+        counter = CallCounter(tmp_path / "missing", watch)
+        counter.look()
+    assert counter.doubts == ("the span files could not be watched: No such file or directory",)
+
+
 def test_a_folder_that_is_gone_is_noted_and_pipes_among_the_files_hold_nothing_up(tmp_path: Path) -> None:
     folder = tmp_path / "spans"
     folder.mkdir()

@@ -242,7 +242,11 @@ def test_an_interrupt_from_a_terminal_reaches_the_server_once(kind: str, tmp_pat
                     select.select([], [], [], 0.02)
                 os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            seen.append(log.read_text())
+            told = log.read_text()
+            if kind in ("counting", "stubborn"):
+                # Whom the kill leaves behind, the terminal tells, sooner or later, that it hangs up.
+                told = told.replace("signal 1\n", "")
+            seen.append(told)
             assert settle(mark, DEADLINE) == 0
         finally:
             for left in marked(mark):
